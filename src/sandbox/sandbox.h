@@ -48,6 +48,7 @@ struct sandbox {
 	int pidfd;                      /* of its init */
 	int first_conn;                 /* the connection that came with the creation, or -1 once used */
 	struct spawn_limits limits;     /* with defaults filled in */
+	uint64_t create_us;             /* what the creation took inside the spawner */
 };
 
 int sandbox_create(struct spawner *s, const struct spawn_request *spec, struct sandbox **ret, struct err *err) _must_check_;
@@ -64,19 +65,26 @@ int sandbox_destroy(struct sandbox *sb, struct spawn_stats *ret, struct err *err
 
 /* ---- one command (exec.c) ---- */
 
-/* Where output goes: write(2) semantics; return -1 to end the command (the reader left). */
+/*
+ * Where output goes.  write() takes what it can at once and says how much; 0 means "not
+ * now" and has poll_fd[stream - 1] waited for; -1 ends the command (the reader left).
+ * A sink that never blocks needs no poll_fd.
+ */
 struct exec_sink {
-	int (*write)(void *ctx, int stream, const char *data, size_t len);      /* stream 1 or 2 */
+	ssize_t (*write)(void *ctx, int stream, const char *data, size_t len);  /* stream 1 or 2 */
 	void *ctx;
+	int poll_fd[2];
 };
 
 struct exec_options {
 	const struct init_exec *exec;
-	int stdin_fd;                   /* copied to the command when exec has INIT_EXEC_STDIN; else -1 */
-	int tty_fd;                     /* terminal whose size changes are passed on (SIGWINCH via resize_fd), else -1 */
+	int stdin_fd;                   /* copied to the command when exec has INIT_EXEC_STDIN or a PTY; else -1 */
+	int tty_fd;                     /* terminal whose size is passed on at each SIGWINCH of signal_fd, else -1 */
 	int signal_fd;                  /* signalfd whose signals are forwarded to the command, or -1 */
 	uint64_t timeout_ms;            /* 0: none */
-	uint64_t output_bytes;          /* most bytes delivered to the sink; more is counted and dropped; 0: no limit */
+	uint64_t output_bytes;          /* most bytes of each stream delivered to the sink; more is counted and
+	                                 * dropped; 0: no limit */
+	bool want_stats;                /* read the counters even when nothing suggests that a limit was met */
 	struct exec_sink sink;
 };
 
@@ -87,11 +95,21 @@ struct exec_result {
 	struct init_exit exit;          /* as init reported it */
 	bool timed_out;
 	bool truncated;                 /* output was dropped */
+	bool sink_failed;               /* the reader of the output left: everything was killed */
+	int signal;                     /* the forwarded signal, or 0 */
 	bool canceled;                  /* a forwarded SIGINT/SIGTERM/SIGHUP ended it, or the sink failed */
 	enum exec_limit limit;          /* the limit that ended or refused something, judged from stats */
-	struct spawn_stats stats;       /* after the end of the command */
+	bool has_stats;
+	struct spawn_stats stats;       /* after the end of the command, when has_stats */
 	char reason[240];               /* one sentence for a person: which limit, its value, the peak, which process; "" if none */
 };
+
+/*
+ * What a signal from outside does: the first is forwarded to the command's process group,
+ * the second kills everything.  SIGTERM and SIGHUP give the command this long before they
+ * do that on their own; SIGINT and SIGQUIT do not, as a program may live on after them.
+ */
+enum { EXEC_GRACE_MS = 10000 };
 
 /*
  * Runs a command and copies its streams until it has exited.  A command that could not be
@@ -102,10 +120,18 @@ struct exec_result {
 int sandbox_exec(struct sandbox *sb, const struct exec_options *options, struct exec_result *ret,
                  enum init_step *ret_step, struct err *err) _must_check_;
 
-/* 0..255 as a shell would report it: the exit code, 128 + signal, 124 after a timeout. */
+/* 0..255 as a shell would report it: the exit code, 128 + signal, 124 after a timeout, 141 when
+ * the reader of the output left. */
 int exec_status(const struct exec_result *result);
 
-/* ---- files (files.c) ---- */
+/*
+ * Judges which limit ended or refused something (cause.c) and fills limit and reason.
+ * sandbox_exec() has done it; again after the final counters of sandbox_destroy() it also
+ * finds the death of a process whose parent, not init, saw it.
+ */
+void exec_judge(struct exec_result *result, const struct exec_options *options, const struct spawn_stats *stats);
+
+/* ---- files (files.c, copy-in.c, copy-out.c) ---- */
 
 /*
  * Copies a host file or tree into the sandbox, or a sandbox file or tree out, keeping holes,
@@ -126,6 +152,11 @@ int sandbox_get(struct sandbox *sb, const char *user, const char *box_path, cons
 /* Writes `len` bytes to a file inside, creating it and its parents. */
 int sandbox_write_file(struct sandbox *sb, const char *user, const char *box_path, uint32_t mode,
                        const void *data, size_t len, struct err *err) _must_check_;
+
+/* The entries of a directory, one call each; a call that fails (-1, with err set) ends the listing. */
+int sandbox_list(struct sandbox *sb, const char *user, const char *box_path,
+                 int (*entry)(void *ctx, const char *name, const struct init_stat *st, struct err *err),
+                 void *ctx, struct err *err) _must_check_;
 
 /* One init file request; *ret_fd (may be NULL) receives the descriptor of an OPEN. */
 int sandbox_file(struct sandbox *sb, const struct init_file *file, struct init_stat *ret, int *ret_fd,

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+/* No request takes this long on a working machine; a hung spawner must not hang its callers. */
+enum { REPLY_TIMEOUT_MS = 60000 };
+
+struct spawner {
+	pthread_mutex_t lock;
+	int sock;
+	pid_t pid;              /* 0 when another process started it */
+};
+
+const char *sandbox_data_dir(void)
+{
+	const char *dir = getenv("CUVETTE_DATA");
+
+	return dir && *dir ? dir : "/var/lib/cuvette";
+}
+
+/* ---- starting ---- */
+
+static bool try_program(char *ret, size_t size, const char *dir, size_t dir_len)
+{
+	int n = snprintf(ret, size, "%.*s/cuvette-spawner", (int) dir_len, dir);
+
+	return n > 0 && (size_t) n < size && access(ret, X_OK) == 0;
+}
+
+/* Beside our own binary: the build directory, or a link that points into one. */
+static bool beside_ourselves(char *ret, size_t size)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	const char *slash;
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	return slash && try_program(ret, size, self, (size_t) (slash - self));
+}
+
+static int find_program(char *ret, size_t size, struct err *err)
+{
+	static const char *const fixed[] = { "/usr/local/libexec/cuvette", "/usr/libexec/cuvette" };
+	const char *dir = getenv("CUVETTE_LIBEXEC");
+
+	if (dir && *dir) {
+		if (try_program(ret, size, dir, strlen(dir)))
+			return 0;
+		return err_set(err, ERR_NOT_FOUND, "CUVETTE_LIBEXEC is %s, but no cuvette-spawner is there", dir);
+	}
+	if (beside_ourselves(ret, size))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		if (try_program(ret, size, fixed[i], strlen(fixed[i])))
+			return 0;
+	return err_set(err, ERR_NOT_FOUND,
+	               "cuvette-spawner is neither beside this program nor in /usr/local/libexec/cuvette: "
+	               "run 'make build', or set CUVETTE_LIBEXEC to its directory");
+}
+
+/* PATH and our own settings are all that a privileged program gets from the caller. */
+static char **clean_environment(void)
+{
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ[n])
+		n++;
+	env = xcalloc(n + 1, sizeof *env);
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(environ[i], "PATH=", 5) || !strncmp(environ[i], "CUVETTE_", 8))
+			env[kept++] = environ[i];
+	return env;
+}
+
+/*
+ * posix_spawn() is a vfork: its cost does not grow with the caller.  The spawner gets a
+ * session of its own, so that a Ctrl-C meant for the command does not end it first.
+ */
+static int spawn_program(const char *program, const struct spawner_options *options, int sock, pid_t *ret,
+                         struct err *err)
+{
+	const char *data = options->data_dir ? options->data_dir : sandbox_data_dir();
+	char *argv[] = { "cuvette-spawner", "--data", (char *) (uintptr_t) data,
+	                 options->ephemeral ? "--ephemeral" : NULL, NULL };
+	_cleanup_free_ char **env = clean_environment();
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int r;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, sock, 3);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	r = posix_spawn(ret, program, &actions, &attr, argv, env);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	return r ? err_sys(err, r, "start %s", program) : 0;
+}
+
+/* A descriptor of 0 to 2 would be overwritten by the child's own before it is moved to 3. */
+static int above_stdio(int fd)
+{
+	int moved;
+
+	if (fd > 2)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	close(fd);
+	return moved;
+}
+
+int spawner_start(const struct spawner_options *options, struct spawner **ret, struct err *err)
+{
+	_cleanup_close_ int ours = -1, theirs = -1;
+	char found[PATH_MAX];
+	const char *program = options->program;
+	struct spawner *s;
+	int pair[2];
+	pid_t pid;
+
+	if (!program) {
+		if (find_program(found, sizeof found, err) < 0)
+			return -1;
+		program = found;
+	}
+	if (geteuid() != 0)
+		return err_set(err, ERR_PERMISSION, "making a sandbox needs root: run it with sudo");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "make a socket for the spawner");
+	ours = above_stdio(pair[0]);
+	theirs = above_stdio(pair[1]);
+	if (ours < 0 || theirs < 0)
+		return err_sys(err, errno, "make a socket for the spawner");
+	if (spawn_program(program, options, theirs, &pid, err) < 0)
+		return -1;
+
+	s = xcalloc(1, sizeof *s);
+	pthread_mutex_init(&s->lock, NULL);
+	s->sock = TAKE_FD(ours);
+	s->pid = pid;
+	*ret = s;
+	return 0;
+}
+
+/* ---- asking ---- */
+
+static int wait_readable(int fd, int timeout_ms)
+{
+	uint64_t deadline = now_ns() + (uint64_t) timeout_ms * 1000000;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, ms_until(deadline));
+	while (n < 0 && errno == EINTR);
+	if (n == 0) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+static int exchange(struct spawner *s, const struct spawn_request *req, struct spawn_reply *ret,
+                    int fds[FD_PASS_MAX], size_t *ret_nfds, struct err *err)
+{
+	uint8_t out[SPAWN_REQUEST_SIZE], in[SPAWN_REPLY_SIZE + 1];
+	ssize_t n;
+
+	spawn_encode_request(req, out);
+	if (send_msg(s->sock, out, sizeof out, NULL, 0) < 0)
+		return err_sys(err, errno, "the spawner has ended");
+	if (wait_readable(s->sock, REPLY_TIMEOUT_MS) < 0)
+		return err_sys(err, errno, "wait for the spawner");
+	n = recv_msg(s->sock, in, sizeof in, fds, ret_nfds);
+	if (n < 0)
+		return err_sys(err, errno, "read the spawner's reply");
+	if (n == 0)
+		return err_set(err, ERR_UNAVAILABLE, "the spawner ended before it answered: "
+		               "'cuvette doctor' shows what this machine lacks");
+	if (spawn_decode_reply(in, (size_t) n, ret, err) < 0)
+		return -1;
+	if (ret->type != req->type)
+		return err_set(err, ERR_INTERNAL, "the spawner answered request %u with %u", req->type, ret->type);
+	if (ret->err.code) {
+		if (err)
+			*err = ret->err;
+		return -1;
+	}
+	return 0;
+}
+
+int spawner_call(struct spawner *s, const struct spawn_request *req, struct spawn_reply *ret,
+                 int *ret_fds, size_t *ret_nfds, struct err *err)
+{
+	int fds[FD_PASS_MAX];
+	size_t nfds = 0;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = exchange(s, req, ret, fds, &nfds, err);
+	pthread_mutex_unlock(&s->lock);
+
+	if (r < 0 || !ret_fds) {
+		while (nfds)
+			close(fds[--nfds]);
+	} else {
+		memcpy(ret_fds, fds, nfds * sizeof *fds);
+	}
+	if (r == 0 && ret_nfds)
+		*ret_nfds = nfds;
+	return r;
+}
+
+void spawner_close(struct spawner *s)
+{
+	if (!s)
+		return;
+	close(s->sock);
+	if (s->pid) {
+		while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
