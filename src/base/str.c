@@ -67,15 +67,15 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struc
 
 int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct err *err)
 {
-	static const char units[] = "KMGT";
+	static const char units[] = "KMGTkmgt";
 	const char *p = text, *unit;
 	uint64_t milli, v;
 
 	if (!read_milli(&p, &milli))
 		return err_set(err, ERR_INVALID, "'%.40s' is not a size such as 512M or 1G", text);
 	v = milli / 1000;
-	if (*p && (unit = strchr(units, *p & ~0x20))) {
-		unsigned shift = 10 * (unsigned) (unit - units + 1);
+	if (*p && (unit = strchr(units, *p))) {
+		unsigned shift = 10 * (unsigned) ((unit - units) % 4 + 1);
 
 		/* Scale the thousandths, so that 1.5G is exact. */
 		if (milli > UINT64_MAX >> shift)
