@@ -78,6 +78,9 @@ int cgroup_box_fd(const struct cgroup *cg);
  * returns how many. */
 size_t cgroup_tasks_fds(const struct cgroup *cg, int ret[CGROUP_TASKS_MAX]);
 
+/* Closes those again: for a slot that stays but starts nothing for now.  They are opened on demand. */
+void cgroup_rest(struct cgroup *cg);
+
 /* Makes NAME/box/gN for one command; *ret_fd is its directory (the caller's). */
 int cgroup_group_create(struct cgroup *cg, unsigned group, int *ret_fd, struct err *err) _must_check_;
 /* Kills its tree, waits until it is empty, removes it. */
