@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 
-enum { KILL_TIMEOUT_MS = 5000 };
+enum { KILL_TIMEOUT_MS = 5000, KILL_AT_ONCE_MS = 5 };
 
 static int check_name(const char *name, struct err *err)
 {
@@ -247,14 +247,37 @@ int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, st
 	return 0;
 }
 
+/*
+ * A killed process needs CPU time to leave, and a group that has used up its quota gets none
+ * until the next period: up to 100 ms.  So the quota is lifted, but only when a kill does not
+ * come to its end at once, because writing it walks every group of the host.
+ */
+static int kill_unthrottled(struct cgroup *cg, const char *sub, unsigned timeout_ms, struct err *err)
+{
+	unsigned at_once = MIN(timeout_ms, (unsigned) KILL_AT_ONCE_MS);
+	struct err e = { 0 };
+	int r;
+
+	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, at_once, &e) == 0)
+		return 0;
+	if (e.code != ERR_DEADLINE)
+		return err_set(err, e.code, "%s", e.msg);
+	if (cg->tree->ops->set_cpu(cg, 0, NULL) < 0)
+		return cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, timeout_ms, err);
+	r = cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, timeout_ms, err);
+	if (cg->limits_known && cg->tree->ops->set_cpu(cg, cg->limits.cpu_milli, NULL) < 0)
+		cg->limits_known = false;       /* the next cgroup_set_limits() writes all */
+	return r;
+}
+
 int cgroup_kill_box(struct cgroup *cg, unsigned timeout_ms, struct err *err)
 {
-	return cgroup_kill_path(cg->tree->v2_fd, cg->name, "box", timeout_ms, err);
+	return kill_unthrottled(cg, "box", timeout_ms, err);
 }
 
 int cgroup_kill_all(struct cgroup *cg, unsigned timeout_ms, struct err *err)
 {
-	return cgroup_kill_path(cg->tree->v2_fd, cg->name, "", timeout_ms, err);
+	return kill_unthrottled(cg, "", timeout_ms, err);
 }
 
 pid_t cgroup_first_pid(const struct cgroup *cg)
