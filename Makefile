@@ -13,7 +13,7 @@ help:
 	@echo 'make build     leave the programs in $(BUILD)/'
 	@echo 'make probes    try to get out of a sandbox, one line per attempt'
 	@echo 'make fuzz      search with each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
-	@echo 'make format    lay the C sources out'
+	@echo 'make format    lay out the C lines that differ from HEAD'
 	@echo 'make install   DESTDIR= is honoured'
 	@echo 'make clean     remove what was built; templates stay in $${CUVETTE_DATA:-/var/lib/cuvette}'
 
@@ -48,7 +48,7 @@ fuzz: setup
 
 format:
 	@tools/setup bench
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	@git clang-format-14 --binary clang-format-14 --extensions c,h HEAD
 
 install: build
 	@meson install -C $(BUILD) --no-rebuild
