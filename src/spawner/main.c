@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuvette-spawner: the privileged part, small and single-threaded.
+ *
+ * Descriptor 3 is a SEQPACKET connection to whoever asks: it serves the requests
+ * of a table, one at a time, and refills the pools when none is waiting.  When
+ * the connection closes, every sandbox ends and so does the program.  A spawner
+ * that is killed leaves its sandboxes running; the next one reaps them by the
+ * cgroup they are in.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "spawner/requests.h"
+
+enum { CONTROL_FD = 3, OWN_FDS_FROM = 32 };
+
+struct options {
+	const char *data_dir;
+	bool allow_unlimited;
+};
+
+static volatile sig_atomic_t stopping;
+
+static void on_stop(int sig)
+{
+	(void) sig;
+	stopping = 1;
+}
+
+/* The terminal's signals are for the program that the person runs; only SIGTERM stops us, and only
+ * while we wait. */
+static void set_up_signals(void)
+{
+	struct sigaction stop = { .sa_handler = on_stop };
+	sigset_t term;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	signal(SIGCHLD, SIG_DFL);
+}
+
+/* Moves a descriptor out of the numbers that the engine arranges for a sandbox's init. */
+static int move_up(int fd)
+{
+	int up = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS_FROM);
+
+	close_fd(fd);
+	return up;
+}
+
+/* The program that every sandbox starts with: beside our own binary, and not for others to write. */
+static int open_init(int *ret, struct err *err)
+{
+	char path[512];
+	struct stat st;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+	char *slash;
+	int fd;
+
+	if (n < 0)
+		return err_sys(err, errno, "find our own program");
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	snprintf(slash + 1, 32, "cuvette-init");
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		err_sys(err, errno, "open %s", path);
+		close_fd(fd);
+		return -1;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & S_IWOTH)) {
+		close_fd(fd);
+		return err_set(err, ERR_PERMISSION, "%s must be a file of root that others can't write", path);
+	}
+	*ret = move_up(fd);
+	return 0;
+}
+
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	*ret = (struct options) { 0 };
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--data") && i + 1 < argc)
+			ret->data_dir = argv[++i];
+		else if (!strcmp(argv[i], "--allow-unlimited"))
+			ret->allow_unlimited = true;
+		else if (strcmp(argv[i], "--ephemeral"))
+			return -1;
+	}
+	return ret->data_dir ? 0 : -1;
+}
+
+/* ---- serving ---- */
+
+static void send_answer(int sock, struct answer *a)
+{
+	uint8_t packet[SPAWN_REPLY_SIZE];
+
+	spawn_encode_reply(&a->reply, packet);
+	if (send_msg(sock, packet, sizeof packet, a->fds, a->nfds) < 0)
+		log_debug("an answer was not delivered", "why", strerror(errno));
+	while (a->nfds)
+		close_fd(a->fds[--a->nfds]);
+}
+
+static void answer_error(int sock, uint16_t type, const struct err *err)
+{
+	struct answer a;
+
+	memset(&a, 0, sizeof a);
+	a.reply.type = type;
+	a.reply.err = *err;
+	send_answer(sock, &a);
+}
+
+/* One request; false when the peer is gone. */
+static bool serve_one(struct registry *r, int sock)
+{
+	uint8_t packet[SPAWN_REQUEST_SIZE + 1];
+	struct spawn_request req = { 0 };
+	struct answer answer;
+	struct err err = { 0 };
+	ssize_t n = recv_msg(sock, packet, sizeof packet, NULL, NULL);
+
+	if (n == 0 || (n < 0 && errno != EMSGSIZE))
+		return false;
+	if (n < 0) {
+		err_set(&err, ERR_INVALID, "request longer than %d bytes", SPAWN_REQUEST_SIZE);
+		answer_error(sock, 0, &err);
+		return true;
+	}
+	if (spawn_decode_request(packet, (size_t) n, &req, &err) < 0) {
+		answer_error(sock, req.type, &err);
+		return true;
+	}
+	request_serve(r, &req, &answer);
+	send_answer(sock, &answer);
+	return true;
+}
+
+/* Requests come first; pools are refilled one sandbox at a time in between. */
+static void serve(struct registry *r, int sock)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	sigset_t open_mask;
+	int wait_ms = -1;
+
+	sigemptyset(&open_mask);
+	while (!stopping) {
+		struct timespec t = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
+		int n = ppoll(&p, 1, wait_ms < 0 ? NULL : &t, &open_mask);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		if (n > 0 && !serve_one(r, sock))
+			break;
+		if (n > 0) {
+			/* Another request may be waiting: look before refilling. */
+			wait_ms = 0;
+			continue;
+		}
+		registry_refill(r, &wait_ms);
+	}
+}
+
+static int fail_start(int sock, struct err *err)
+{
+	uint8_t packet[SPAWN_REQUEST_SIZE];
+
+	/* Whoever asks first hears why. */
+	log_error("can't start", "why", err->msg);
+	(void) !recv_msg(sock, packet, sizeof packet, NULL, NULL);
+	answer_error(sock, 0, err);
+	return err_exit(err);
+}
+
+static struct registry registry;
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct err err = { 0 };
+	unsigned reaped;
+	int sock;
+
+	log_set_name("cuvette-spawner");
+	if (parse_options(argc, argv, &options) < 0 || fcntl(CONTROL_FD, F_GETFD) < 0) {
+		log_error("usage: cuvette-spawner --data DIR [--allow-unlimited], with a socket as descriptor 3");
+		return 2;
+	}
+	sock = move_up(CONTROL_FD);
+	setsid();
+	set_up_signals();
+	umask(022);
+	if (geteuid() != 0) {
+		err_set(&err, ERR_PERMISSION, "sandboxes need root: run as root or with sudo");
+		return fail_start(sock, &err);
+	}
+	if (open_init(&registry.init_fd, &err) < 0 ||
+	    engine_open(&registry.engine, options.data_dir, options.allow_unlimited, &err) < 0 ||
+	    engine_reap_leftovers(&registry.engine, &reaped, &err) < 0)
+		return fail_start(sock, &err);
+	if (reaped) {
+		char count[12];
+
+		snprintf(count, sizeof count, "%u", reaped);
+		log_warn("removed sandboxes of a spawner that was killed", "count", count);
+	}
+	serve(&registry, sock);
+	registry_done(&registry);
+	return 0;
+}
