@@ -190,11 +190,26 @@ static int start(struct engine *e, struct slot *s, const struct box_spec *spec, 
 	return 0;
 }
 
+/* One clone for each directory that gets covered: a child in another mount namespace could not
+ * make them. */
+static int clone_empty_dirs(struct engine *e, struct create_plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(plan->empty_fds); i++)
+		plan->empty_fds[i] = -1;
+	for (size_t i = 0; i < e->masks.dirs; i++) {
+		plan->empty_fds[i] = sys_open_tree(e->root_fd, "empty", OPEN_TREE_CLONE);
+		if (plan->empty_fds[i] < 0)
+			return err_sys(err, errno, "clone an empty directory");
+	}
+	return 0;
+}
+
 static int create(struct engine *e, struct slot *s, const struct box_spec *spec, struct box *b, int *ret_conn, struct err *err)
 {
 	_cleanup_close_ int lower = -1, root = -1, dev = -1, sys = -1;
 	struct overlay_spec overlay;
 	struct create_plan plan;
+	int r = -1;
 
 	if (cgroup_set_limits(s->cgroup, &spec->limits, err) < 0 || cgroup_baseline(s->cgroup, err) < 0 ||
 	    make_upper(e, s, spec, b, err) < 0 ||
@@ -210,12 +225,16 @@ static int create(struct engine *e, struct slot *s, const struct box_spec *spec,
 	plan = (struct create_plan) {
 		.userns_fd = s->userns_fd, .cgroupns_fd = s->cgroupns_fd,
 		.cgroup_fd = spec->limit_first ? cgroup_box_fd(s->cgroup) : cgroup_init_fd(s->cgroup),
-		.root_fd = root, .dev_fd = dev, .sys_fd = sys, .empty_fd = e->empty_fd, .masks = &e->masks,
+		.root_fd = root, .dev_fd = dev, .sys_fd = sys, .masks = &e->masks,
 		.terminals = spec->terminals, .hostname = spec->hostname, .landlock_fd = e->landlock_fd,
 		.filter = spec->no_filter ? NULL : &e->filter, .time_namespace = e->time_namespace,
 		.program_fd = spec->program_fd, .argv = spec->argv, .envp = spec->envp,
 	};
-	return start(e, s, spec, &plan, b, ret_conn, err);
+	if (clone_empty_dirs(e, &plan, err) == 0)
+		r = start(e, s, spec, &plan, b, ret_conn, err);
+	for (size_t i = 0; i < ARRAY_SIZE(plan.empty_fds); i++)
+		close_fd(plan.empty_fds[i]);
+	return r;
 }
 
 static void close_fds(struct box *b)

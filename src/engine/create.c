@@ -145,13 +145,9 @@ static int cover_proc(int proc, const struct create_plan *plan)
 	for (size_t i = 0; i < m->files; i++)
 		if (sys_mount("/dev/null", m->file[i], NULL, MS_BIND, NULL) < 0)
 			return -1;
-	for (size_t i = 0; i < m->dirs; i++) {
-		int empty = sys_open_tree(plan->empty_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE);
-
-		if (empty < 0 || sys_move_mount(empty, "", proc, m->dir[i] + strlen("/proc/"), MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	for (size_t i = 0; i < m->dirs; i++)
+		if (sys_move_mount(plan->empty_fds[i], "", proc, m->dir[i] + strlen("/proc/"), MOVE_MOUNT_F_EMPTY_PATH) < 0)
 			return -1;
-		close_fd(empty);
-	}
 	return 0;
 }
 
@@ -378,10 +374,10 @@ void create_find_masks(int proc_fd, struct proc_masks *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(covered); i++) {
 		if (fstatat(proc_fd, covered[i] + strlen("/proc/"), &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (S_ISDIR(st.st_mode))
-			ret->dir[ret->dirs++] = covered[i];
-		else
+		if (!S_ISDIR(st.st_mode))
 			ret->file[ret->files++] = covered[i];
+		else if (ret->dirs < CREATE_DIRS_MAX)
+			ret->dir[ret->dirs++] = covered[i];
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(read_only); i++)
 		if (fstatat(proc_fd, read_only[i] + strlen("/proc/"), &st, AT_SYMLINK_NOFOLLOW) == 0)

@@ -17,13 +17,13 @@
 #include "engine/seccomp.h"
 #include "engine/sys.h"
 
-enum { CREATE_PASS_MAX = 7, CREATE_MASKS_MAX = 24 };
+enum { CREATE_PASS_MAX = 7, CREATE_MASKS_MAX = 24, CREATE_DIRS_MAX = 4 };
 
 /* Paths in proc that get covered; found once per host. */
 struct proc_masks {
 	size_t files, dirs, read_only;
 	const char *file[CREATE_MASKS_MAX];     /* covered by the null device */
-	const char *dir[CREATE_MASKS_MAX];      /* covered by an empty directory */
+	const char *dir[CREATE_DIRS_MAX];       /* covered by an empty directory */
 	const char *ro[CREATE_MASKS_MAX];       /* bound read-only */
 };
 
@@ -36,7 +36,7 @@ struct create_plan {
 
 	/* its root, all detached */
 	int root_fd, dev_fd, sys_fd;    /* sys_fd -1: the template's own /sys stays */
-	int empty_fd;                   /* for proc_masks.dir, or -1 */
+	int empty_fds[CREATE_DIRS_MAX]; /* an empty directory for each of masks->dir */
 	const struct proc_masks *masks;
 	bool terminals;                 /* mount devpts */
 

@@ -91,13 +91,8 @@ static int leave_host(struct engine *e, struct err *err)
 	if (open_path("/proc/self/ns/mnt", O_RDONLY, "our own mount namespace", &e->own_mntns_fd, err) < 0)
 		return -1;
 	create_find_masks(e->proc_fd, &e->masks);
-	if (e->masks.dirs) {
-		if (mkdirat(e->root_fd, "empty", 0555) < 0)
-			return err_sys(err, errno, "make an empty directory");
-		e->empty_fd = sys_open_tree(e->root_fd, "empty", OPEN_TREE_CLONE);
-		if (e->empty_fd < 0)
-			return err_sys(err, errno, "clone an empty directory");
-	}
+	if (mkdirat(e->root_fd, "empty", 0555) < 0)
+		return err_sys(err, errno, "make an empty directory");
 	return 0;
 }
 
@@ -105,7 +100,7 @@ int engine_open(struct engine *e, const char *data_dir, bool allow_unlimited, st
 {
 	*e = (struct engine) {
 		.own_netns_fd = -1, .own_mntns_fd = -1, .host_mntns_fd = -1, .data_fd = -1, .host_dev_fd = -1,
-		.root_fd = -1, .proc_fd = -1, .dev_fd = -1, .empty_fd = -1, .slots_fd = -1, .landlock_fd = -1,
+		.root_fd = -1, .proc_fd = -1, .dev_fd = -1, .slots_fd = -1, .landlock_fd = -1,
 		.host_proc_fd = -1,
 	};
 	if (open_host(e, data_dir, err) < 0 || open_cgroups(e, allow_unlimited, err) < 0 || leave_host(e, err) < 0 ||
@@ -121,7 +116,7 @@ void engine_close(struct engine *e)
 {
 	int *const fds[] = {
 		&e->own_netns_fd, &e->own_mntns_fd, &e->host_mntns_fd, &e->data_fd, &e->host_dev_fd,
-		&e->root_fd, &e->proc_fd, &e->dev_fd, &e->empty_fd, &e->slots_fd, &e->landlock_fd,
+		&e->root_fd, &e->proc_fd, &e->dev_fd, &e->slots_fd, &e->landlock_fd,
 		&e->host_proc_fd,
 	};
 

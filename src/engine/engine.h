@@ -29,7 +29,6 @@ struct engine {
 	int host_dev_fd;                /* the host's /dev, for loop devices */
 	int host_proc_fd;               /* used by first_netns only */
 	int root_fd, proc_fd, dev_fd;   /* the spawner's own mounts */
-	int empty_fd;
 	int slots_fd;                   /* lock file: byte N is slot N */
 	int landlock_fd;
 	bool time_namespace;

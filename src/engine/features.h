@@ -24,7 +24,7 @@ struct layer {
 	char fix[200];          /* the way out when it is missing or degraded, else "" */
 };
 
-enum { LAYERS_MAX = 40 };
+enum { LAYERS_MAX = 48 };
 
 struct layers {
 	size_t count;
