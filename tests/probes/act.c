@@ -230,7 +230,7 @@ static int act_traps(char **args)
 	make_link("/proc/self/root/etc/passwd", "link-self-root");
 	make_link("link-loop", "link-loop");
 	make_link("/", "link-directory");
-	if (mkfifo("fifo", 0666) < 0)
+	if (mkfifo("fifo", 0666) < 0 || mkfifo("\x1b[31mfifo\n", 0666) < 0)
 		return complain("fifo");
 	{
 		struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "socket" };
