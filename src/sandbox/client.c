@@ -33,15 +33,18 @@ const char *sandbox_data_dir(void)
 
 /* ---- starting ---- */
 
-static bool try_program(char *ret, size_t size, const char *dir, size_t dir_len)
+static bool try_program(char *ret, size_t size, const char *dir, size_t dir_len, const char *name)
 {
-	int n = snprintf(ret, size, "%.*s/cuvette-spawner", (int) dir_len, dir);
+	int n = snprintf(ret, size, "%.*s/%s", (int) dir_len, dir, name);
 
 	return n > 0 && (size_t) n < size && access(ret, X_OK) == 0;
 }
 
-/* Beside our own binary: the build directory, or a link that points into one. */
-static bool beside_ourselves(char *ret, size_t size)
+/*
+ * Beside our own binary.  The kernel resolves links in /proc/self/exe, so a link in
+ * /usr/local/bin to a build directory finds the programs of that build.
+ */
+static bool beside_ourselves(char *ret, size_t size, const char *name)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -51,27 +54,26 @@ static bool beside_ourselves(char *ret, size_t size)
 		return false;
 	self[n] = '\0';
 	slash = strrchr(self, '/');
-	return slash && try_program(ret, size, self, (size_t) (slash - self));
+	return slash && try_program(ret, size, self, (size_t) (slash - self), name);
 }
 
-static int find_program(char *ret, size_t size, struct err *err)
+int sandbox_find_program(const char *name, char *ret, size_t size, struct err *err)
 {
 	static const char *const fixed[] = { "/usr/local/libexec/cuvette", "/usr/libexec/cuvette" };
 	const char *dir = getenv("CUVETTE_LIBEXEC");
 
 	if (dir && *dir) {
-		if (try_program(ret, size, dir, strlen(dir)))
+		if (try_program(ret, size, dir, strlen(dir), name))
 			return 0;
-		return err_set(err, ERR_NOT_FOUND, "CUVETTE_LIBEXEC is %s, but no cuvette-spawner is there", dir);
+		return err_set(err, ERR_NOT_FOUND, "CUVETTE_LIBEXEC is %.100s, but no %s is there", dir, name);
 	}
-	if (beside_ourselves(ret, size))
+	if (beside_ourselves(ret, size, name))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
-		if (try_program(ret, size, fixed[i], strlen(fixed[i])))
+		if (try_program(ret, size, fixed[i], strlen(fixed[i]), name))
 			return 0;
-	return err_set(err, ERR_NOT_FOUND,
-	               "cuvette-spawner is neither beside this program nor in /usr/local/libexec/cuvette: "
-	               "run 'make build', or set CUVETTE_LIBEXEC to its directory");
+	return err_set(err, ERR_NOT_FOUND, "%s is neither beside this program nor in /usr/local/libexec/cuvette: "
+	               "run 'make build', or set CUVETTE_LIBEXEC to its directory", name);
 }
 
 /* PATH and our own settings are all that a privileged program gets from the caller. */
@@ -144,7 +146,7 @@ int spawner_start(const struct spawner_options *options, struct spawner **ret, s
 	pid_t pid;
 
 	if (!program) {
-		if (find_program(found, sizeof found, err) < 0)
+		if (sandbox_find_program("cuvette-spawner", found, sizeof found, err) < 0)
 			return -1;
 		program = found;
 	}

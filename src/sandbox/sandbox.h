@@ -37,6 +37,12 @@ int spawner_call(struct spawner *s, const struct spawn_request *req, struct spaw
 void spawner_close(struct spawner *s);
 DEFINE_CLEANUP(struct spawner *, spawner_close)
 
+/*
+ * Finds one of our other programs: in $CUVETTE_LIBEXEC when that is set, else beside our own
+ * binary, else in /usr/local/libexec/cuvette or /usr/libexec/cuvette.
+ */
+int sandbox_find_program(const char *name, char *ret, size_t size, struct err *err) _must_check_;
+
 /* CUVETTE_DATA, else /var/lib/cuvette. */
 const char *sandbox_data_dir(void);
 
