@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands through the real init: see init-box.h for where it runs.  Names end with the case they cover. */
+#define TEST_TIMEOUT 60
+#include "init-box.h"
+
+static struct result r;
+
+static void exec_as(const char *user, const char *cwd, const char *script)
+{
+	char *argv[] = { (char *) "/bin/sh", (char *) "-c", (char *) script, NULL };
+	struct init_exec exec = { .argv = argv };
+
+	snprintf(exec.user, sizeof exec.user, "%s", user);
+	snprintf(exec.cwd, sizeof exec.cwd, "%s", cwd);
+	run_exec(&exec, &r);
+}
+
+static void exec_program(const char *program)
+{
+	char *argv[] = { (char *) program, NULL };
+	struct init_exec exec = { .argv = argv };
+
+	run_exec(&exec, &r);
+}
+
+TEST(a_ping_is_answered)
+{
+	static struct packet p;
+	int fd;
+
+	box_start();
+	fd = connect_init();
+	send_packet(fd, INIT_PING, 0, NULL, 0);
+	CHECK(recv_packet(fd, &p));
+	CHECK_INT(p.header.type, INIT_PONG);
+	CHECK(!recv_packet(fd, &p));
+}
+
+TEST(output_and_exit_code_arrive)
+{
+	box_start();
+	run_shell("echo out; echo err >&2; exit 7", &r);
+	CHECK_STR(r.out.data, "out\n");
+	CHECK_STR(r.err.data, "err\n");
+	CHECK_INT(r.exit.status, 7);
+	CHECK_INT(r.exit.signaled, 0);
+	CHECK_INT(r.exit.flags, 0);
+	CHECK_INT(r.exit.stdout_bytes, 4);
+	CHECK_INT(r.exit.stderr_bytes, 4);
+	CHECK(r.exit.max_rss_bytes > 100000 && r.exit.wall_us > 0);
+}
+
+TEST(a_character_split_over_two_writes_arrives_as_its_bytes_A01)
+{
+	box_start();
+	run_shell("printf '\\360\\237'; sleep 0.2; printf '\\230\\200'", &r);
+	CHECK_STR(r.out.data, "\360\237\230\200");
+}
+
+TEST(a_command_returns_though_its_background_child_holds_stdout_A10)
+{
+	box_start();
+	run_shell("sleep 3 & echo hi", &r);
+	CHECK_STR(r.out.data, "hi\n");
+	CHECK_INT(r.exit.status, 0);
+	CHECK(r.took_us < 500000);
+	CHECK_INT(r.exit.flags, INIT_EXIT_INCOMPLETE);
+	run_shell("ls /proc | grep -c '^[0-9]'; for p in /proc/[0-9]*; do cat $p/comm; done", &r);
+	CHECK_CONTAINS(r.out.data, "sleep\n");
+}
+
+TEST(a_grandchild_in_its_own_session_does_not_hold_the_command_B24)
+{
+	box_start();
+	run_shell("(setsid sleep 5 &) ; exit 0", &r);
+	CHECK_INT(r.exit.status, 0);
+	CHECK(r.took_us < 500000);
+	CHECK_INT(r.exit.flags, INIT_EXIT_INCOMPLETE);
+}
+
+TEST(fast_output_is_never_lost_A11)
+{
+	box_start();
+	for (int i = 0; i < 2000; i++) {
+		run_shell("echo done", &r);
+		CHECK_STR(r.out.data, "done\n");
+		CHECK_INT(r.exit.flags, 0);
+		result_done(&r);
+	}
+}
+
+TEST(bytes_are_not_touched_A13)
+{
+	box_start();
+	run_shell("i=0; while [ $i -lt 256 ]; do printf \"\\\\$(printf %o $i)\"; i=$((i+1)); done", &r);
+	CHECK_INT(r.out.len, 256);
+	for (int i = 0; i < 256; i++)
+		CHECK_INT((uint8_t) r.out.data[i], i);
+}
+
+TEST(all_lines_and_the_code_arrive_A18)
+{
+	static struct packet p;
+	int fd;
+
+	box_start();
+	run_shell("seq 1 100000; exit 7", &r);
+	CHECK_INT(r.out.len, 588895);
+	CHECK_INT(r.exit.status, 7);
+	CHECK(!strcmp(r.out.data + r.out.len - 7, "100000\n"));
+
+	/* A reader that is slow at first gets as much. */
+	fd = begin_shell("seq 1 100000; exit 7", 0);
+	result_init(&r);
+	usleep(300000);
+	while (recv_packet(fd, &p) && !take_packet(&p, &r))
+		usleep(1000);
+	CHECK_INT(r.out.len, 588895);
+	CHECK_INT(r.exit.status, 7);
+}
+
+TEST(output_waits_for_credit)
+{
+	static struct packet p;
+	size_t granted = 1000;
+	int fd;
+
+	box_start();
+	fd = begin_shell("seq 1 20000", INIT_EXEC_CREDIT);
+	wait_started(fd);
+	result_init(&r);
+	send_u32(fd, INIT_CREDIT, 1000);
+	while (recv_packet(fd, &p) && !take_packet(&p, &r)) {
+		CHECK(r.out.len <= granted);
+		if (r.out.len == granted) {
+			send_u32(fd, INIT_CREDIT, 7777);
+			granted += 7777;
+		}
+	}
+	CHECK_INT(r.out.len, 108894);
+	CHECK_INT(r.exit.status, 0);
+}
+
+TEST(a_command_whose_host_left_runs_on_and_costs_little_A04)
+{
+	uint32_t pid;
+	unsigned long before;
+	int fd;
+
+	box_start();
+	run_shell("true", &r);
+	before = init_memory_kib();
+	fd = begin_shell("i=0; while [ $i -lt 400000 ]; do echo line $i; i=$((i+1)); done; sleep 30", 0);
+	pid = wait_started(fd);
+	close(fd);
+	usleep(1500000);
+	CHECK(init_memory_kib() < before + 600);
+	/* It was not held up: the newest lines are there, and follow one another without a gap. */
+	fd = attach(pid, 0);
+	CHECK_INT(wait_started(fd), pid);
+	result_init(&r);
+	while (!r.out.len || !strstr(r.out.data, "line 399999\n")) {
+		static struct packet p;
+
+		CHECK(recv_packet(fd, &p));
+		CHECK(!take_packet(&p, &r));
+	}
+	{
+		char *line = strchr(r.out.data, '\n') + 1, *end;
+		long expected = -1, n = 0;
+
+		for (; (end = strchr(line, '\n')); line = end + 1) {
+			n = strtol(line + 5, NULL, 10);
+			CHECK(expected < 0 || n == expected);
+			expected = n + 1;
+		}
+		CHECK_INT(n, 399999);
+	}
+	send_u32(fd, INIT_SIGNAL, SIGTERM);
+	finish_exec(fd, &r);
+	CHECK_INT(r.exit.signaled, 1);
+}
+
+TEST(the_end_of_a_detached_command_is_kept_for_who_asks)
+{
+	uint32_t pid;
+	int fd;
+
+	box_start();
+	fd = begin_shell("sleep 0.2; echo late; exit 3", 0);
+	pid = wait_started(fd);
+	close(fd);
+	usleep(500000);
+	fd = attach(pid, 0);
+	result_init(&r);
+	finish_exec(fd, &r);
+	CHECK_STR(r.out.data, "late\n");
+	CHECK_INT(r.exit.status, 3);
+	fd = attach(pid, 0);
+	result_init(&r);
+	finish_exec(fd, &r);
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+}
+
+TEST(a_slow_consumer_does_not_stop_another_A08)
+{
+	uint32_t pid;
+	int slow, fast;
+
+	box_start();
+	slow = begin_shell("read x; seq 1 300000; read x", INIT_EXEC_STDIN);
+	pid = wait_started(slow);
+	fast = attach(pid, 0);
+	wait_started(fast);
+	send_packet(fast, INIT_STDIN, 0, "go\n", 3);
+	result_init(&r);
+	while (r.out.len < 1988895) {
+		static struct packet p;
+
+		CHECK(recv_packet(fast, &p));
+		CHECK(!take_packet(&p, &r));
+	}
+	send_packet(fast, INIT_STDIN, 0, "end\n", 4);
+	finish_exec(fast, &r);
+	CHECK_INT(r.out.len, 1988895);
+	close(slow);
+}
+
+TEST(without_input_stdin_is_the_null_device_B06)
+{
+	box_start();
+	run_shell("cat; readlink /proc/self/fd/0; cat > f.py; wc -c < f.py", &r);
+	CHECK_STR(r.out.data, "/dev/null\n0\n");
+}
+
+TEST(input_reaches_the_command_and_can_be_closed_B06)
+{
+	int fd;
+
+	box_start();
+	fd = begin_shell("read x; echo got $x", INIT_EXEC_STDIN);
+	send_packet(fd, INIT_STDIN, 0, "50\n", 3);
+	result_init(&r);
+	finish_exec(fd, &r);
+	CHECK_STR(r.out.data, "got 50\n");
+
+	fd = begin_shell("cat", INIT_EXEC_STDIN);
+	wait_started(fd);
+	send_packet(fd, INIT_STDIN, 0, "abc", 3);
+	send_packet(fd, INIT_STDIN_EOF, 0, NULL, 0);
+	result_init(&r);
+	finish_exec(fd, &r);
+	CHECK_STR(r.out.data, "abc");
+	CHECK_INT(r.exit.status, 0);
+}
+
+TEST(input_has_credit_and_keeps_its_order_J07)
+{
+	static struct packet p;
+	size_t credit = INIT_PAYLOAD_MAX, sent = 0;
+	uint8_t byte;
+	int fd;
+
+	box_start();
+	fd = begin_shell("sleep 0.2; cat", INIT_EXEC_STDIN);
+	wait_started(fd);
+	result_init(&r);
+	while (sent < 200000) {
+		size_t chunk = sent < 10000 ? 1 : MIN((size_t) 5000, credit);
+		uint8_t data[5000];
+
+		if (!credit) {
+			CHECK(recv_packet(fd, &p));
+			if (p.header.type == INIT_STDIN_CREDIT) {
+				struct wire_reader w = { .data = p.payload, .len = p.header.len };
+
+				credit += wire_get_u32(&w);
+			} else {
+				take_packet(&p, &r);
+			}
+			continue;
+		}
+		for (size_t i = 0; i < chunk; i++)
+			data[i] = (uint8_t) ((sent + i) % 251);
+		send_packet(fd, INIT_STDIN, 0, data, chunk);
+		sent += chunk;
+		credit -= chunk;
+	}
+	send_packet(fd, INIT_STDIN_EOF, 0, NULL, 0);
+	finish_exec(fd, &r);
+	CHECK_INT(r.out.len, sent);
+	for (size_t i = 0; i < sent; i++) {
+		byte = (uint8_t) r.out.data[i];
+		CHECK_INT(byte, i % 251);
+	}
+}
+
+TEST(more_input_than_granted_ends_the_connection)
+{
+	static struct packet p;
+	static uint8_t data[INIT_PAYLOAD_MAX];
+	int fd;
+
+	box_start();
+	fd = begin_shell("sleep 30", INIT_EXEC_STDIN);
+	wait_started(fd);
+	send_packet(fd, INIT_STDIN, 0, data, sizeof data);
+	send_packet(fd, INIT_STDIN, 0, data, sizeof data);
+	send_packet(fd, INIT_STDIN, 0, data, sizeof data);
+	/* The first went into the pipe and is granted again; the second waits; the third is too much. */
+	CHECK(recv_packet(fd, &p));
+	CHECK_INT(p.header.type, INIT_STDIN_CREDIT);
+	CHECK(!recv_packet(fd, &p));
+}
+
+TEST(a_missing_command_and_one_that_is_not_executable_say_so_B11)
+{
+	box_start();
+	exec_program("nosuchcmd_x");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+	CHECK_INT(r.error.step, INIT_STEP_EXEC);
+	CHECK_STR(r.error.msg, "nosuchcmd_x: command not found");
+	exec_program("/etc/passwd");
+	CHECK_INT(r.error.code, ERR_PERMISSION);
+	CHECK_INT(r.error.sys, EACCES);
+	CHECK_STR(r.error.msg, "/etc/passwd: Permission denied");
+	exec_program("/no/such");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+	CHECK_STR(r.error.msg, "/no/such: No such file or directory");
+	exec_program("/tmp");
+	CHECK_INT(r.error.code, ERR_PERMISSION);
+	CHECK_INT(r.error.sys, EISDIR);
+	CHECK_STR(r.error.msg, "/tmp: Is a directory");
+	exec_program("");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+}
+
+TEST(scripts_run_as_execvp_runs_them_B11)
+{
+	box_start();
+	run_shell("cd /tmp; echo 'echo script $1 $#' > plain; printf '#!/no/interp -x\\necho' > lost; chmod 755 plain lost; "
+	          "head -c 300 /dev/zero > zeros; chmod 755 zeros", &r);
+	CHECK_INT(r.exit.status, 0);
+	exec_program("/tmp/plain");
+	CHECK_STR(r.out.data, "script 0\n");
+	exec_program("/tmp/lost");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+	CHECK_STR(r.error.msg, "/tmp/lost: its interpreter /no/interp is missing");
+	exec_program("/tmp/zeros");
+	CHECK_INT(r.error.code, ERR_PERMISSION);
+	CHECK_INT(r.error.sys, ENOEXEC);
+}
+
+TEST(the_search_path_is_the_environments)
+{
+	char *argv[] = { (char *) "prog", (char *) "a", NULL };
+	char *env[] = { (char *) "PATH=/nowhere:/tmp/one:/tmp/two", NULL };
+	struct init_exec exec = { .argv = argv, .env = env };
+
+	box_start();
+	run_shell("mkdir /tmp/one /tmp/two; echo x > /tmp/one/prog; printf '#!/bin/sh\\necho two' > /tmp/two/prog; "
+	          "chmod 755 /tmp/two/prog", &r);
+	run_exec(&exec, &r);
+	CHECK_STR(r.out.data, "two\n");
+	run_shell("rm /tmp/two/prog", &r);
+	run_exec(&exec, &r);
+	CHECK_INT(r.error.code, ERR_PERMISSION);
+	CHECK_STR(r.error.msg, "/tmp/one/prog: Permission denied");
+}
+
+TEST(every_command_has_the_same_oom_score_and_niceness_B17)
+{
+	box_start();
+	for (int i = 0; i < 100; i++) {
+		run_shell("cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'; nice", &r);
+		CHECK_STR(r.out.data, "500\n500\n0\n");
+		result_done(&r);
+	}
+	run_shell("cat /proc/1/oom_score_adj", &r);
+	CHECK_STR(r.out.data, "0\n");
+}
+
+TEST(a_missing_directory_is_named_B27)
+{
+	box_start();
+	exec_as("", "/no/such", "pwd");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+	CHECK_INT(r.error.step, INIT_STEP_CWD);
+	CHECK_STR(r.error.msg, "working directory /no/such: No such file or directory");
+	exec_as("", "/etc/passwd", "pwd");
+	CHECK_INT(r.error.step, INIT_STEP_CWD);
+	exec_as("", "relative", "pwd");
+	CHECK_INT(r.error.code, ERR_INVALID);
+	/* Without a home of its own the default is the root. */
+	exec_as("other", "", "pwd");
+	CHECK_STR(r.out.data, "/\n");
+	exec_as("", "/tmp", "pwd");
+	CHECK_STR(r.out.data, "/tmp\n");
+}
+
+TEST(a_directory_that_is_a_magic_link_is_refused_C09)
+{
+	box_start();
+	for (int fd = 0; fd < 20; fd++) {
+		char cwd[64];
+
+		snprintf(cwd, sizeof cwd, "/proc/self/fd/%d", fd);
+		exec_as("root", cwd, "pwd");
+		CHECK(r.failed);
+		CHECK_INT(r.error.step, INIT_STEP_CWD);
+	}
+	exec_as("root", "/proc/self/root", "pwd");
+	CHECK(r.failed);
+}
+
+TEST(text_of_a_request_is_never_interpreted_C11)
+{
+	char *argv[] = { (char *) "/bin/echo", (char *) "$(touch /tmp/pwn)", (char *) "a';touch /tmp/pwn;'", NULL };
+	char *env[] = { (char *) "X=it's $(touch /tmp/pwn)", NULL };
+	struct init_exec exec = { .argv = argv, .env = env };
+
+	box_start();
+	run_exec(&exec, &r);
+	CHECK_STR(r.out.data, "$(touch /tmp/pwn) a';touch /tmp/pwn;'\n");
+	exec_as("", "/$(touch /tmp/pwn)", "pwd");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+	run_shell("ls /tmp", &r);
+	CHECK_STR(r.out.data, "");
+}
+
+TEST(users_are_the_sandboxes_own)
+{
+	box_start();
+	exec_as("", "", "id; pwd; echo $HOME $USER $LOGNAME $SHELL $LANG; umask");
+	CHECK_STR(r.out.data, "uid=1000(user) gid=1000(user) groups=1000(user),2000(extra),2001(more)\n/home/user\n"
+	                      "/home/user user user /bin/bash C.UTF-8\n0022\n");
+	exec_as("root", "", "id; pwd; grep Cap /proc/self/status");
+	CHECK_CONTAINS(r.out.data, "uid=0(root) gid=0(root) groups=0(root)\n/root\n");
+	CHECK_CONTAINS(r.out.data, "CapEff:\t00000000800004fb\n");
+	exec_as("1000", "", "grep Cap /proc/self/status");
+	CHECK_STR(r.out.data, "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+	                      "CapBnd:\t00000000800004fb\nCapAmb:\t0000000000000000\n");
+	exec_as("4321", "", "id -u; id -g; id -G; pwd");
+	CHECK_STR(r.out.data, "4321\n4321\n4321\n/\n");
+	exec_as("nobody-here", "", "id");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+	CHECK_INT(r.error.step, INIT_STEP_USER);
+	exec_as("big", "", "id");
+	CHECK_INT(r.error.code, ERR_INVALID);
+	exec_as("65536", "", "id");
+	CHECK_INT(r.error.code, ERR_INVALID);
+	/* A file that changes is read again. */
+	exec_as("root", "", "echo 'new:x:1500:1500::/tmp:/bin/sh' >> /etc/passwd; sed -i s/more:x:2001:user/more:x:2001:/ /etc/group");
+	exec_as("new", "", "id -u; pwd");
+	CHECK_STR(r.out.data, "1500\n/tmp\n");
+	exec_as("", "", "id -G");
+	CHECK_STR(r.out.data, "1000 2000\n");
+}
+
+TEST(account_files_that_are_no_files_do_not_hang)
+{
+	box_start();
+	exec_as("root", "", "rm /etc/passwd /etc/group; mkfifo /etc/passwd; ln -s /proc/self/fd/3 /etc/group");
+	exec_as("1000", "", "id -u");
+	CHECK_STR(r.out.data, "1000\n");
+	exec_as("user", "", "id -u");
+	CHECK_INT(r.error.code, ERR_NOT_FOUND);
+}
+
+TEST(nothing_of_inits_is_inherited_C08)
+{
+	box_start();
+	run_shell("ls /proc/self/fd; ls -l /proc/1/fd 2>&1 | head -n 1; grep -E 'Sig(Blk|Ign)' /proc/self/status; "
+	          "ulimit -n; ulimit -Hn; env | sort", &r);
+	CHECK_CONTAINS(r.out.data, "0\n1\n2\n3\n");     /* 3 is ls's own */
+	CHECK(!strstr(r.out.data, "\n4\n"));
+	CHECK_CONTAINS(r.out.data, "Permission denied");
+	CHECK_CONTAINS(r.out.data, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n1024\n4096\n");
+	CHECK_CONTAINS(r.out.data, "\nHOME=/home/user\nLANG=C.UTF-8\nLOGNAME=user\n");
+	CHECK(!strstr(r.out.data, "ASAN"));
+}
+
+TEST(the_environment_is_laid_over_or_replaced)
+{
+	char *argv[] = { (char *) "/usr/bin/env", NULL };
+	char *env[] = { (char *) "HOME=/tmp", (char *) "A=1", NULL };
+	struct init_exec exec = { .argv = argv, .env = env, .flags = INIT_EXEC_ENV_ONLY };
+
+	box_start();
+	run_exec(&exec, &r);
+	CHECK_STR(r.out.data, "HOME=/tmp\nA=1\n");
+	exec.flags = 0;
+	run_exec(&exec, &r);
+	CHECK_CONTAINS(r.out.data, "HOME=/tmp\n");
+	CHECK_CONTAINS(r.out.data, "USER=user\n");
+	CHECK(!strstr(r.out.data, "HOME=/home/user"));
+	env[1] = (char *) "novalue";
+	run_exec(&exec, &r);
+	CHECK_INT(r.error.code, ERR_INVALID);
+}
+
+TEST(a_killed_process_is_named_B19)
+{
+	box_start();
+	run_shell("sleep 100 & kill -9 $!; wait $!; kill -9 $$", &r);
+	CHECK_INT(r.exit.signaled, 1);
+	CHECK_INT(r.exit.status, SIGKILL);
+	CHECK(r.exit.flags & INIT_EXIT_KILLED);
+	CHECK_STR(r.exit.killed_name, "sh");
+	CHECK_INT(r.exit.killed_pid, r.pid);
+	run_shell("(sh -c 'echo $$ > /tmp/p; kill -9 $$' &); sleep 0.3", &r);
+	CHECK_INT(r.exit.signaled, 0);
+	CHECK(r.exit.flags & INIT_EXIT_KILLED);
+	CHECK_STR(r.exit.killed_name, "sh");
+	run_shell("true", &r);
+	CHECK_INT(r.exit.flags, 0);
+}
+
+TEST(signals_reach_the_whole_group)
+{
+	int fd;
+
+	box_start();
+	fd = begin_shell("sleep 31 & sleep 32", 0);
+	wait_started(fd);
+	usleep(100000);
+	send_u32(fd, INIT_SIGNAL, SIGTERM);
+	result_init(&r);
+	finish_exec(fd, &r);
+	CHECK_INT(r.exit.signaled, 1);
+	CHECK_INT(r.exit.status, SIGTERM);
+	run_shell("cat /proc/[0-9]*/comm", &r);
+	CHECK(!strstr(r.out.data, "sleep"));
+}
+
+TEST(stderr_can_be_merged_and_keeps_its_place)
+{
+	char *argv[] = { (char *) "/bin/sh", (char *) "-c", (char *) "echo 1; echo 2 >&2; echo 3", NULL };
+	struct init_exec exec = { .argv = argv, .flags = INIT_EXEC_MERGE };
+
+	box_start();
+	run_exec(&exec, &r);
+	CHECK_STR(r.out.data, "1\n2\n3\n");
+	CHECK_INT(r.err.len, 0);
+}
+
+TEST(a_request_may_take_several_packets_B12)
+{
+	static char big[130000], bigger[130000];
+	char *argv[] = { (char *) "/bin/sh", (char *) "-c", (char *) "echo ${#1} ${#2} ${#X}", (char *) "x", big, bigger, NULL };
+	char *env[] = { bigger, NULL };
+	struct init_exec exec = { .argv = argv, .env = env };
+
+	memset(big, 'a', sizeof big - 1);
+	memset(bigger, 'b', sizeof bigger - 1);
+	memcpy(bigger, "X=", 2);
+	box_start();
+	run_exec(&exec, &r);
+	CHECK_STR(r.out.data, "129999 129999 129997\n");
+}
+
+TEST(the_inside_is_not_served_C11)
+{
+	char script[512];
+
+	box_start();
+	snprintf(script, sizeof script, "import socket\ns=socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+	         "s.connect('\\0%s')\ntry:\n s.send(b'\\1\\1\\0\\0\\0\\0\\0\\0')\nexcept OSError: pass\n"
+	         "try:\n print(s.recv(100))\nexcept OSError as e: print(b'')\n", box.name);
+	{
+		char *argv[] = { (char *) "/usr/bin/python3", (char *) "-c", script, NULL };
+		struct init_exec exec = { .argv = argv };
+
+		snprintf(exec.user, sizeof exec.user, "root");
+		run_exec(&exec, &r);
+	}
+	if (r.failed)
+		SKIP("needs python3");
+	CHECK_STR(r.out.data, "b''\n");
+}
+
+TEST(init_survives_what_the_inside_can_do_to_it_C05)
+{
+	box_start();
+	exec_as("root", "", "kill -9 1; kill -STOP 1; kill -TERM 1; cat /proc/1/environ /proc/1/maps > /dev/null; "
+	        "echo -1000 > /proc/1/oom_score_adj; : > /proc/1/exe; ls /proc/1/root/; echo -1000 > /proc/self/oom_score_adj");
+	CHECK(strstr(r.err.data, "ermission denied"));
+	run_shell("echo alive", &r);
+	CHECK_STR(r.out.data, "alive\n");
+}
+
+TEST(a_frame_that_is_garbage_ends_its_connection_only)
+{
+	static struct packet p;
+	static const char *const frames[] = { "", "x", "\1\2\0\0\377\377\377\377", "\2\1\0\0\0\0\0\0", "\1\143\0\0\0\0\0\0" };
+	static const size_t lens[] = { 0, 1, 8, 8, 8 };
+
+	box_start();
+	for (size_t i = 1; i < ARRAY_SIZE(frames); i++) {
+		int fd = connect_init();
+
+		CHECK(send(fd, frames[i], lens[i], 0) == (ssize_t) lens[i]);
+		CHECK(!recv_packet(fd, &p));
+		close(fd);
+	}
+	run_shell("echo fine", &r);
+	CHECK_STR(r.out.data, "fine\n");
+}
+
+TEST(commands_are_listed_with_tag_and_arguments)
+{
+	static struct packet p;
+	char *argv[] = { (char *) "/bin/sleep", (char *) "33", NULL };
+	struct init_exec exec = { .argv = argv, .tag = "my tag" };
+	struct wire_reader w;
+	char text[64];
+	int fd, list;
+	uint32_t pid;
+
+	box_start();
+	fd = connect_init();
+	send_exec(fd, &exec);
+	pid = wait_started(fd);
+	list = connect_init();
+	send_packet(list, INIT_LIST, 0, NULL, 0);
+	CHECK(recv_packet(list, &p));
+	CHECK_INT(p.header.type, INIT_PROCS);
+	w = (struct wire_reader) { .data = p.payload, .len = p.header.len };
+	CHECK_INT(wire_get_u32(&w), 1);
+	CHECK_INT(wire_get_u32(&w), pid);
+	CHECK_INT(wire_get_u8(&w), 0);
+	wire_get_str(&w, text, sizeof text);
+	CHECK_STR(text, "my tag");
+	wire_get_str(&w, text, sizeof text);
+	CHECK_STR(text, "/home/user");
+	CHECK_INT(wire_get_u32(&w), 2);
+	wire_get_str(&w, text, sizeof text);
+	CHECK_STR(text, "/bin/sleep");
+	wire_get_str(&w, text, sizeof text);
+	CHECK_STR(text, "33");
+	CHECK(wire_done(&w));
+}
+
+TEST(a_command_writes_itself_into_the_groups_it_is_given)
+{
+	char text[64];
+
+	box.tasks_fd = memfd_create("tasks", 0);
+	box_start();
+	run_shell("true", &r);
+	CHECK_INT(r.exit.status, 0);
+	CHECK_INT(pread(box.tasks_fd, text, sizeof text, 0), 1);
+	CHECK_INT(text[0], '0');
+}
+
+TEST(connections_are_bounded)
+{
+	static struct packet p;
+	struct init_error e;
+	int fds[600], refused = 0;
+
+	box_start();
+	for (size_t i = 0; i < 600; i++)
+		fds[i] = connect_init();
+	for (size_t i = 512; i < 600; i++) {
+		CHECK(recv_packet(fds[i], &p));
+		get_error(&p, &e);
+		CHECK_INT(e.code, ERR_EXHAUSTED);
+		refused++;
+	}
+	CHECK_INT(refused, 88);
+	for (size_t i = 0; i < 600; i++)
+		close(fds[i]);
+	run_shell("echo fine", &r);
+	CHECK_STR(r.out.data, "fine\n");
+}
