@@ -88,14 +88,17 @@ static int copy_in(struct sandbox *sb, const struct job *job, const struct init_
 	return 0;
 }
 
-/* An existing directory takes the copy under its own name, as cp(1) does. */
+/*
+ * An existing directory takes the copy under its own name, as cp(1) does; a link to one does
+ * so only where the caller writes the slash, as an earlier copy may have brought it.
+ */
 static int aim_out(struct copy_spec *spec, struct err *err)
 {
 	size_t len = strlen(spec->second);
 	struct stat st;
 
 	if (len && spec->second[len - 1] != '/' && len + 1 < sizeof spec->second &&
-	    stat(spec->second, &st) == 0 && S_ISDIR(st.st_mode))
+	    lstat(spec->second, &st) == 0 && S_ISDIR(st.st_mode))
 		memcpy(spec->second + len, "/", 2);
 	return complete_copy_spec(spec, err);
 }
