@@ -5,6 +5,7 @@
  */
 #include "engine/engine.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@
 /* Where init listens, in the box's own network namespace. */
 static const char init_name[] = "\0cuvette";
 
-enum { LISTEN_BACKLOG = 128, KILL_TIMEOUT_MS = 5000, RESERVED_INODES = 8 };
+enum { LISTEN_BACKLOG = 128, KILL_TIMEOUT_MS = 10000, RESERVED_INODES = 8 };
 
 /* ---- the upper and its identity ---- */
 
@@ -177,6 +178,8 @@ static int start(struct engine *e, struct slot *s, const struct box_spec *spec, 
 		for (size_t i = 0; i < ntasks; i++)
 			plan->pass[plan->npass++] = tasks[i];
 	}
+	for (size_t i = 0; i < spec->npass && plan->npass < ARRAY_SIZE(plan->pass); i++)
+		plan->pass[plan->npass++] = spec->pass[i];
 	if (spec->limit_first) {
 		plan->tasks_fds = tasks;
 		plan->ntasks = ntasks;
@@ -194,11 +197,13 @@ static int start(struct engine *e, struct slot *s, const struct box_spec *spec, 
  * make them. */
 static int clone_empty_dirs(struct engine *e, struct create_plan *plan, struct err *err)
 {
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+
 	for (size_t i = 0; i < ARRAY_SIZE(plan->empty_fds); i++)
 		plan->empty_fds[i] = -1;
 	for (size_t i = 0; i < e->masks.dirs; i++) {
 		plan->empty_fds[i] = sys_open_tree(e->root_fd, "empty", OPEN_TREE_CLONE);
-		if (plan->empty_fds[i] < 0)
+		if (plan->empty_fds[i] < 0 || sys_mount_setattr(plan->empty_fds[i], 0, &read_only) < 0)
 			return err_sys(err, errno, "clone an empty directory");
 	}
 	return 0;
@@ -211,8 +216,12 @@ static int create(struct engine *e, struct slot *s, const struct box_spec *spec,
 	struct create_plan plan;
 	int r = -1;
 
-	if (cgroup_set_limits(s->cgroup, &spec->limits, err) < 0 || cgroup_baseline(s->cgroup, err) < 0 ||
-	    make_upper(e, s, spec, b, err) < 0 ||
+	/* The counters of new cgroups are zero without being asked. */
+	if (cgroup_set_limits(s->cgroup, &spec->limits, err) < 0 ||
+	    (s->used && cgroup_baseline(s->cgroup, err) < 0))
+		return -1;
+	s->used = true;
+	if (make_upper(e, s, spec, b, err) < 0 ||
 	    mount_clone_idmapped(spec->template_fd, s->userns_fd, true, &lower, err) < 0)
 		return -1;
 	overlay = (struct overlay_spec) {
@@ -312,15 +321,31 @@ int box_usage(const struct box *b, struct box_usage *ret, struct err *err)
 	return 0;
 }
 
+bool box_kill(struct box *b)
+{
+	struct pollfd end = { .fd = b->pidfd, .events = POLLIN };
+	uint64_t deadline = now_ns() + KILL_TIMEOUT_MS * 1000000ull;
+	int n;
+
+	/* PID 1 ends last: the kernel first kills and reaps all that its pid namespace holds, and
+	 * lets nothing new start there. */
+	sys_pidfd_send_signal(b->pidfd, SIGKILL);
+	do
+		n = poll(&end, 1, ms_until(deadline));
+	while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
 void box_destroy(struct box *b, int *ret_status)
 {
 	int status = 0;
+	bool ended;
 
 	if (!b)
 		return;
-	/* PID 1's death takes its whole pid namespace along. */
-	sys_pidfd_send_signal(b->pidfd, SIGKILL);
-	while (waitpid(b->pid, &status, __WALL) < 0 && errno == EINTR)
+	ended = box_kill(b);
+	/* One that hangs in the kernel is left to the next spawner: its cgroup stays. */
+	while (waitpid(b->pid, &status, __WALL | (ended ? 0 : WNOHANG)) < 0 && errno == EINTR)
 		;
 	if (ret_status)
 		*ret_status = status;

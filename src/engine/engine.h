@@ -67,6 +67,7 @@ struct slot {
 	uint32_t uid_base;
 	struct cgroup *cgroup;
 	int userns_fd, cgroupns_fd, netns_fd;
+	bool used;                      /* had a box before */
 };
 
 /* Leases a free slot and makes what it needs. */
@@ -90,6 +91,8 @@ struct box_spec {
 	bool terminals;
 	bool no_filter;                 /* test build only */
 	bool limit_first;               /* PID 1 itself runs under the limits: it is no init */
+	const int *pass;                /* descriptors 3, 4, ... of a PID 1 without a control socket of ours */
+	size_t npass;
 	int program_fd;
 	char *const *argv, *const *envp;
 };
@@ -118,6 +121,10 @@ int box_enable_terminals(struct engine *e, struct box *b, struct err *err) _must
 
 struct box_usage { uint64_t disk_bytes, disk_inodes; };
 int box_usage(const struct box *b, struct box_usage *ret, struct err *err) _must_check_;
+
+/* Kills everything and waits for the end, at most ten seconds: false when it did not come.
+ * Counters and disk can still be read. */
+bool box_kill(struct box *b);
 
 /* Kills everything, reaps PID 1 and frees the box; the slot stays.  *ret_status may be NULL. */
 void box_destroy(struct box *b, int *ret_status);

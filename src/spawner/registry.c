@@ -7,20 +7,24 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { KILL_TIMEOUT_MS = 5000, REFILL_RETRY_MS = 1000 };
+enum { REFILL_RETRY_MS = 1000 };
 
 /* ---- ids ---- */
 
 static void draw_id(char ret[SPAWN_ID_SIZE])
 {
 	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-	uint8_t byte;
+	uint8_t bytes[64];
 	int n = 0;
 
-	/* 252 is the largest multiple of 36 in a byte: above it some characters would be likelier. */
-	while (n < SPAWN_ID_SIZE - 1)
-		if (getrandom(&byte, 1, 0) == 1 && byte < 252)
-			ret[n++] = alphabet[byte % 36];
+	while (n < SPAWN_ID_SIZE - 1) {
+		if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+			continue;
+		/* 252 is the largest multiple of 36 in a byte: above it some characters would be likelier. */
+		for (size_t i = 0; i < sizeof bytes && n < SPAWN_ID_SIZE - 1; i++)
+			if (bytes[i] < 252)
+				ret[n++] = alphabet[bytes[i] % 36];
+	}
 	ret[n] = '\0';
 }
 
@@ -241,8 +245,8 @@ void registry_destroy(struct registry *r, struct sandbox *sb, struct spawn_stats
 	struct err err;
 
 	LIST_REMOVE(sb, link);
-	if (cgroup_kill_all(sb->slot->cgroup, KILL_TIMEOUT_MS, &err) < 0)
-		log_warn("a sandbox resisted its end", "id", sb->id, "why", err.msg);
+	if (!box_kill(sb->box))
+		log_warn("a sandbox does not end", "id", sb->id);
 	if (ret && registry_stats(sb, ret, &err) < 0)
 		log_warn("the last counters are lost", "id", sb->id, "why", err.msg);
 	free_sandbox(r, sb);
