@@ -97,6 +97,8 @@ struct cgroup_ops {
 	int (*set_memory)(struct cgroup *cg, uint64_t bytes, struct err *err);
 	int (*set_pids)(struct cgroup *cg, uint64_t count, struct err *err);
 	int (*set_cpu)(struct cgroup *cg, uint64_t milli, struct err *err);
+	/* The greatest weight against the rest of the host, or the usual one. */
+	void (*set_hurry)(struct cgroup *cg, bool on);
 	/* Everything but cpu_us, cpu_user_us and cpu_system_us, counted since creation. */
 	int (*stats)(const struct cgroup *cg, struct cgroup_stats *ret, struct err *err);
 	void (*reset_peak)(struct cgroup *cg);
@@ -128,8 +130,11 @@ void knob_io_v2(const char *text, uint64_t *ret_read, uint64_t *ret_write);
 
 /* ---- ending processes (cgroup-kill.c) ---- */
 
+/* What happens to the group next; only one that is removed may be killed with cgroup.kill. */
+enum cgroup_after { CG_USED_AGAIN, CG_REMOVED_NEXT };
+
 /* Kills every process of the group at v2_fd/NAME/SUB and below; waits until none is left. */
-int cgroup_kill_path(int v2_fd, const char *name, const char *sub, unsigned timeout_ms,
+int cgroup_kill_path(int v2_fd, const char *name, const char *sub, enum cgroup_after after, unsigned timeout_ms,
                      struct err *err) _must_check_;
 /* rmdir that waits out EBUSY of a group whose last process is still leaving.  0 when it is gone. */
 int cgroup_rmdir(int dir_fd, const char *path);

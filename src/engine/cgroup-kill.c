@@ -99,29 +99,41 @@ static void kill_below(int dir_fd, const char *path, unsigned depth)
 	closedir(dir);
 }
 
-/* Kernels before 5.14 have no cgroup.kill.  Frozen processes cannot fork out of our reach, and
- * on v2 SIGKILL gets through to them. */
-static int kill_frozen(int v2_fd, const char *path, int events_fd, uint64_t deadline_ns)
+/*
+ * Kills one by one, for a group that is used again: on current kernels a group whose cgroup.kill
+ * was written once kills whatever is born into it by CLONE_INTO_CGROUP from then on.  (The kernel
+ * compares the group's count of kills with that of the parent's group: 6.18.)  Also for kernels
+ * before 5.14, which have no cgroup.kill.
+ *
+ * Processes that fork faster than they are found are frozen, where SIGKILL still gets through.
+ */
+static int kill_by_signal(int v2_fd, const char *path, int events_fd, uint64_t deadline_ns)
 {
-	int r = -1;
+	uint64_t patience_ns = 1000000;
+	bool is_frozen = false;
+	int r;
 
-	(void) !knob_write(v2_fd, path, "", "cgroup.freeze", "1", NULL);
-	do {
-		uint64_t soon = MIN(deadline_ns, now_ns() + 20000000u);
-
+	for (int round = 0;; round++) {
 		kill_below(v2_fd, path, 2);
-		r = wait_empty(events_fd, soon);
-	} while (r < 0 && now_ns() < deadline_ns);
-	(void) !knob_write(v2_fd, path, "", "cgroup.freeze", "0", NULL);
+		r = wait_empty(events_fd, MIN(deadline_ns, now_ns() + patience_ns));
+		if (r == 0 || now_ns() >= deadline_ns)
+			break;
+		if (!is_frozen)
+			is_frozen = knob_write(v2_fd, path, "", "cgroup.freeze", "1", NULL) == 0;
+		else
+			patience_ns = MIN(patience_ns * 2, 50000000u);
+	}
+	if (is_frozen)
+		(void) !knob_write(v2_fd, path, "", "cgroup.freeze", "0", NULL);
 	return r;
 }
 
-int cgroup_kill_path(int v2_fd, const char *name, const char *sub, unsigned timeout_ms, struct err *err)
+int cgroup_kill_path(int v2_fd, const char *name, const char *sub, enum cgroup_after after, unsigned timeout_ms,
+                     struct err *err)
 {
 	uint64_t deadline = now_ns() + timeout_ms * 1000000ull;
 	_cleanup_close_ int events = -1;
 	char path[CG_PATH_MAX];
-	struct err e;
 	int r;
 
 	snprintf(path, sizeof path, "%s%s%s", name, *sub ? "/" : "", sub);
@@ -130,12 +142,10 @@ int cgroup_kill_path(int v2_fd, const char *name, const char *sub, unsigned time
 		return errno == ENOENT ? 0 : err_sys(err, errno, "open cgroup.events of %s", path);
 	if (!is_populated(events))
 		return 0;
-	if (knob_write(v2_fd, path, "", "cgroup.kill", "1", &e) == 0)
+	if (after == CG_REMOVED_NEXT && knob_write(v2_fd, path, "", "cgroup.kill", "1", NULL) == 0)
 		r = wait_empty(events, deadline);
-	else if (e.sys == ENOENT)
-		r = kill_frozen(v2_fd, path, events, deadline);
 	else
-		return err_sys(err, e.sys, "kill the processes of cgroup %s", path);
+		r = kill_by_signal(v2_fd, path, events, deadline);
 	if (r < 0)
 		return err_set(err, ERR_DEADLINE, "processes of cgroup %s are still there %u ms after SIGKILL",
 		               path, timeout_ms);

@@ -75,6 +75,14 @@ static int v1_set_cpu(struct cgroup *cg, uint64_t milli, struct err *err)
 	return knob_write_u64(fd, cg->name, "", "cpu.cfs_quota_us", milli * (CG_CPU_PERIOD_US / 1000), err);
 }
 
+static void v1_set_hurry(struct cgroup *cg, bool on)
+{
+	int fd = fd_of(cg, CG_CPU);
+
+	if (fd >= 0)
+		(void) !knob_write(fd, cg->name, "", "cpu.shares", on ? "262144" : "1024", NULL);
+}
+
 static int memory_stats(int fd, const struct cgroup *cg, struct cgroup_stats *ret, struct err *err)
 {
 	char text[256];
@@ -141,6 +149,7 @@ const struct cgroup_ops cgroup_v1_ops = {
 	.set_memory = v1_set_memory,
 	.set_pids = v1_set_pids,
 	.set_cpu = v1_set_cpu,
+	.set_hurry = v1_set_hurry,
 	.stats = v1_stats,
 	.reset_peak = v1_reset_peak,
 	.drop_cache = v1_drop_cache,

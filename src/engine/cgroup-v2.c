@@ -82,6 +82,13 @@ static int v2_set_cpu(struct cgroup *cg, uint64_t milli, struct err *err)
 	return box_write(cg, "cpu.max", text, err);
 }
 
+/* The box competes inside its slot, and the slot with the rest of the host. */
+static void v2_set_hurry(struct cgroup *cg, bool on)
+{
+	if (has(cg, CG_CPU))
+		(void) !knob_write(cg->tree->v2_fd, cg->name, "", "cpu.weight", on ? "10000" : "100", NULL);
+}
+
 /* memory.peak is new in 5.19; a descriptor that has reset it (6.12) reads its own peak. */
 static uint64_t peak_of(const struct cgroup *cg)
 {
@@ -152,6 +159,7 @@ const struct cgroup_ops cgroup_v2_ops = {
 	.set_memory = v2_set_memory,
 	.set_pids = v2_set_pids,
 	.set_cpu = v2_set_cpu,
+	.set_hurry = v2_set_hurry,
 	.stats = v2_stats,
 	.reset_peak = v2_reset_peak,
 	.drop_cache = v2_drop_cache,

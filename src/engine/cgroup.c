@@ -240,7 +240,7 @@ int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, st
 	char sub[32];
 
 	group_sub(sub, group);
-	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, timeout_ms, err) < 0)
+	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, CG_REMOVED_NEXT, timeout_ms, err) < 0)
 		return -1;
 	if (cg->box_fd >= 0 && cgroup_rmdir(cg->box_fd, sub + strlen("box/")) < 0)
 		return err_sys(err, errno, "remove cgroup %s/%s", cg->name, sub);
@@ -248,36 +248,40 @@ int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, st
 }
 
 /*
- * A killed process needs CPU time to leave, and a group that has used up its quota gets none
- * until the next period: up to 100 ms.  So the quota is lifted, but only when a kill does not
- * come to its end at once, because writing it walks every group of the host.
+ * A killed process needs CPU time to leave.  A group that has used up its quota gets none until the
+ * next period, up to 100 ms, and on a busy host all processes of a group together have the weight of
+ * one outside.  So both are lifted while they die, but only when a kill does not come to its end at
+ * once, because writing the quota walks every group of the host.
  */
-static int kill_unthrottled(struct cgroup *cg, const char *sub, unsigned timeout_ms, struct err *err)
+static int kill_hurrying(struct cgroup *cg, const char *sub, enum cgroup_after after, unsigned timeout_ms,
+                         struct err *err)
 {
+	const struct cgroup_ops *ops = cg->tree->ops;
 	unsigned at_once = MIN(timeout_ms, (unsigned) KILL_AT_ONCE_MS);
 	struct err e = { 0 };
 	int r;
 
-	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, at_once, &e) == 0)
+	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, after, at_once, &e) == 0)
 		return 0;
 	if (e.code != ERR_DEADLINE)
 		return err_set(err, e.code, "%s", e.msg);
-	if (cg->tree->ops->set_cpu(cg, 0, NULL) < 0)
-		return cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, timeout_ms, err);
-	r = cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, timeout_ms, err);
-	if (cg->limits_known && cg->tree->ops->set_cpu(cg, cg->limits.cpu_milli, NULL) < 0)
+	ops->set_hurry(cg, true);
+	(void) !ops->set_cpu(cg, 0, NULL);
+	r = cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, after, timeout_ms, err);
+	ops->set_hurry(cg, false);
+	if (cg->limits_known && ops->set_cpu(cg, cg->limits.cpu_milli, NULL) < 0)
 		cg->limits_known = false;       /* the next cgroup_set_limits() writes all */
 	return r;
 }
 
 int cgroup_kill_box(struct cgroup *cg, unsigned timeout_ms, struct err *err)
 {
-	return kill_unthrottled(cg, "box", timeout_ms, err);
+	return kill_hurrying(cg, "box", CG_USED_AGAIN, timeout_ms, err);
 }
 
 int cgroup_kill_all(struct cgroup *cg, unsigned timeout_ms, struct err *err)
 {
-	return kill_unthrottled(cg, "", timeout_ms, err);
+	return kill_hurrying(cg, "", CG_USED_AGAIN, timeout_ms, err);
 }
 
 pid_t cgroup_first_pid(const struct cgroup *cg)
@@ -373,7 +377,7 @@ void cgroup_destroy(struct cgroup *cg)
 	if (!cg)
 		return;
 	/* A slot that stays is found again by name, with cgroup_tree_list(). */
-	if (cgroup_kill_all(cg, KILL_TIMEOUT_MS, &err) < 0)
+	if (kill_hurrying(cg, "", CG_REMOVED_NEXT, KILL_TIMEOUT_MS, &err) < 0)
 		log_debug("cgroup not empty", "name", cg->name, "error", err.msg);
 	else if (!remove_dirs(cg))
 		log_debug("cgroup not removed", "name", cg->name);

@@ -35,8 +35,9 @@ static const struct check checks[] = {
 	{ "cpu limit", true, "a sandbox could take every processor", "CONFIG_CFS_BANDWIDTH", check_controller_cpu },
 	{ "io limit", false, "disk traffic is not limited", "CONFIG_BLK_CGROUP", check_controller_io },
 	{ "clone into cgroup", true, NO_SANDBOX, "Linux 5.7 or newer", check_into_cgroup },
-	{ "cgroup.kill", false, "killing goes process by process, and slower", "Linux 5.14 or newer", check_cgroup_kill },
 	{ "freezer", false, "no pause", "CONFIG_CGROUPS, Linux 5.2 or newer", check_freezer },
+	/* The last one: a group that was killed so takes no new process. */
+	{ "cgroup.kill", false, "killing goes process by process, and slower", "Linux 5.14 or newer", check_cgroup_kill },
 
 	{ "mount API", true, NO_SANDBOX, "Linux 5.12 or newer", check_mount_api },
 	{ "idmapped mounts", true, "templates can't be shared between sandboxes", "Linux 5.12 or newer", check_idmapped },

@@ -237,6 +237,30 @@ static _noreturn_ void fork_bomb(void)
 		fork();
 }
 
+/* Not to be taken for granted: a group that was killed with cgroup.kill kills what is born into it. */
+TEST(a_killed_slot_can_be_used_again)
+{
+	struct err err = { 0 };
+
+	need_slot();
+	for (int i = 0; i < 3; i++) {
+		int fd = i ? cgroup_box_fd(cg) : cgroup_init_fd(cg);
+		pid_t pid = born_in(fd);
+
+		if (!pid)
+			pause();
+		CHECK_OK(i & 1 ? cgroup_kill_box(cg, 2000, &err) : cgroup_recycle(cg, &err));
+		CHECK(WIFSIGNALED(reap(pid)));
+		pid = born_in(fd);
+		if (!pid) {
+			usleep(1000);
+			_exit(5);
+		}
+		CHECK_INT(reap(pid), 5 << 8);
+	}
+	nothing_is_left();
+}
+
 /* Milliseconds of one kill. */
 static unsigned kill_a_bomb(void)
 {

@@ -383,14 +383,33 @@ TEST(a_kill_that_does_not_end_is_bounded)
 
 	put(root_fd, "cuvette/s1/box", "cgroup.events", "populated 1\nfrozen 0\n");
 	CHECK_ERR(cgroup_kill_box(cg, 50, &err), ERR_DEADLINE);
-	has_written("cuvette/s1/box/cgroup.kill", "1");
 	CHECK_CONTAINS(err.msg, "s1/box");
 	cgroup_forget(cg);
 	cgroup_tree_close(tree);
 }
 
-/* Kernels before 5.14: every process listed gets SIGKILL, in groups too. */
-TEST(without_cgroup_kill_the_listed_processes_are_killed)
+/* A box is used again after a kill, so cgroup.kill is not for it; a group goes. */
+TEST(only_what_is_removed_is_killed_with_cgroup_kill)
+{
+	struct cgroup_tree *tree = fake_tree("none");
+	struct cgroup *cg = fake_slot(tree);
+	struct err err = { 0 };
+	int group;
+	struct stat st;
+
+	CHECK_OK(cgroup_group_create(cg, 2, &group, &err));
+	put(root_fd, "cuvette/s1/box/g2", "cgroup.events", "populated 1\n");
+	CHECK_ERR(cgroup_group_kill(cg, 2, 20, &err), ERR_DEADLINE);
+	has_written("cuvette/s1/box/g2/cgroup.kill", "1");
+	put(root_fd, "cuvette/s1/box", "cgroup.events", "populated 1\n");
+	CHECK_ERR(cgroup_kill_box(cg, 20, &err), ERR_DEADLINE);
+	CHECK(fstatat(root_fd, "cuvette/s1/box/cgroup.kill", &st, 0) == 0 && st.st_size == 0);
+	close(group);
+	cgroup_forget(cg);
+	cgroup_tree_close(tree);
+}
+
+TEST(the_listed_processes_are_killed_one_by_one)
 {
 	struct cgroup_tree *tree = fake_tree("none");
 	struct cgroup *cg = fake_slot(tree);
@@ -407,7 +426,6 @@ TEST(without_cgroup_kill_the_listed_processes_are_killed)
 	put(root_fd, "cuvette/s1/box", "cgroup.freeze", "0\n");
 	snprintf(pid_text, sizeof pid_text, "0\n1\n%d\n", pid);
 	put(root_fd, "cuvette/s1/box/g2", "cgroup.procs", pid_text);
-	CHECK(unlinkat(root_fd, "cuvette/s1/box/cgroup.kill", 0) == 0);
 	CHECK_ERR(cgroup_kill_box(cg, 50, &err), ERR_DEADLINE);
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
