@@ -48,6 +48,8 @@ stand_in /tmp/repo/cuvette-stand-in
 cat > /tmp/customize <<'END'
 set -eu
 root=$1
+# apt inside shall know the archive, and not the stand-in's folder.
+rm -f "$root"/etc/apt/sources.list.d/*
 cp /tmp/sources "$root/etc/apt/sources.list"
 chroot "$root" useradd -m -U -u 1000 -s /bin/bash user
 # Test suites are a seventh of the Python packages.  Not by path-exclude: py3compile
