@@ -240,6 +240,7 @@ static int make_directory(_unused_ int conn_fd, const struct init_file *f, _unus
 	bool parents = f->flags & INIT_FILE_PARENTS;
 	_cleanup_close_ int parent = -1;
 	const char *name;
+	int sys;
 
 	/* Also for a path without a last component, "/" or "a/..".  An existing one is left as it is (C04). */
 	if (parents && is_directory(f->path))
@@ -249,9 +250,11 @@ static int make_directory(_unused_ int conn_fd, const struct init_file *f, _unus
 		return -1;
 	if (mkdirat(parent, name, f->mode & MODE_BITS) == 0)
 		return 0;
-	if (errno == EEXIST && parents && is_directory(f->path))
+	sys = errno;
+	/* Somebody else may just have made it (C01). */
+	if (sys == EEXIST && parents && is_directory(f->path))
 		return 0;
-	return err_sys(err, errno == EEXIST ? EEXIST : errno, "make directory %.160s", f->path);
+	return err_sys(err, sys, "make directory %.160s", f->path);
 }
 
 static int remove_file(int conn_fd, const struct init_file *f, struct outcome *out, struct err *err)
