@@ -138,7 +138,7 @@ int box_connect(struct engine *e, const struct box *b, int *ret_conn, struct err
 {
 	int r;
 
-	if (setns(b->slot->netns_fd, CLONE_NEWNET) < 0)
+	if (setns(b->pidfd, CLONE_NEWNET) < 0)
 		return err_sys(err, errno, "enter the sandbox's network namespace");
 	r = connect_to_init(ret_conn, err);
 	leave_netns(e);
@@ -318,6 +318,9 @@ int box_usage(const struct box *b, struct box_usage *ret, struct err *err)
 		return err_sys(err, errno, "read the disk usage");
 	ret->disk_bytes = (uint64_t) (st.f_blocks - st.f_bfree) * (uint64_t) st.f_bsize;
 	ret->disk_inodes = (uint64_t) (st.f_files - st.f_ffree);
+	/* What make_upper() added to the limit is no file of the box. */
+	if (b->image_fd < 0)
+		ret->disk_inodes -= MIN(ret->disk_inodes, (uint64_t) RESERVED_INODES);
 	return 0;
 }
 

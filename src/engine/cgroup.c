@@ -72,8 +72,10 @@ static int make_v2(struct cgroup *cg, struct err *err)
 
 static void open_dirs(struct cgroup *cg)
 {
-	cg->init_fd = knob_open(cg->tree->v2_fd, cg->name, init_sub(cg), ".", O_PATH | O_DIRECTORY);
-	cg->box_fd = knob_open(cg->tree->v2_fd, cg->name, "box", ".", O_PATH | O_DIRECTORY);
+	if (cg->init_fd < 0)
+		cg->init_fd = knob_open(cg->tree->v2_fd, cg->name, init_sub(cg), ".", O_PATH | O_DIRECTORY);
+	if (cg->box_fd < 0)
+		cg->box_fd = knob_open(cg->tree->v2_fd, cg->name, "box", ".", O_PATH | O_DIRECTORY);
 }
 
 /* Removes only what creation itself has made, so that a name that is taken stays whole. */
@@ -178,24 +180,25 @@ int cgroup_set_limits(struct cgroup *cg, const struct cgroup_limits *limits, str
 	return 0;
 }
 
-int cgroup_init_fd(const struct cgroup *cg)
+int cgroup_init_fd(struct cgroup *cg)
 {
+	open_dirs(cg);
 	return cg->init_fd;
 }
 
-int cgroup_box_fd(const struct cgroup *cg)
+int cgroup_box_fd(struct cgroup *cg)
 {
+	open_dirs(cg);
 	return cg->box_fd;
 }
 
-size_t cgroup_tasks_fds(const struct cgroup *cg, int ret[CGROUP_TASKS_MAX])
+size_t cgroup_tasks_fds(struct cgroup *cg, int ret[CGROUP_TASKS_MAX])
 {
-	struct cgroup *cache = (struct cgroup *) cg;    /* opened on demand: see cgroup_rest() */
 	size_t n = 0;
 
 	for (size_t i = 0; i < cg->tree->v1_count; i++) {
 		if (cg->tasks_fd[i] < 0)
-			cache->tasks_fd[i] = knob_open(cg->tree->v1[i].fd, cg->name, "", "tasks", O_WRONLY);
+			cg->tasks_fd[i] = knob_open(cg->tree->v1[i].fd, cg->name, "", "tasks", O_WRONLY);
 		if (cg->tasks_fd[i] >= 0)
 			ret[n++] = cg->tasks_fd[i];
 	}
@@ -204,6 +207,8 @@ size_t cgroup_tasks_fds(const struct cgroup *cg, int ret[CGROUP_TASKS_MAX])
 
 void cgroup_rest(struct cgroup *cg)
 {
+	cg->init_fd = close_fd(cg->init_fd);
+	cg->box_fd = close_fd(cg->box_fd);
 	for (size_t i = 0; i < ARRAY_SIZE(cg->tasks_fd); i++)
 		cg->tasks_fd[i] = close_fd(cg->tasks_fd[i]);
 }
@@ -231,7 +236,7 @@ int cgroup_group_create(struct cgroup *cg, unsigned group, int *ret_fd, struct e
 	*ret_fd = fd;
 	return 0;
 failed:
-	(void) !cgroup_rmdir(cg->box_fd, sub + strlen("box/"));
+	(void) !cgroup_rmdir(cgroup_box_fd(cg), sub + strlen("box/"));
 	return -1;
 }
 
@@ -242,7 +247,7 @@ int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, st
 	group_sub(sub, group);
 	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, CG_REMOVED_NEXT, timeout_ms, err) < 0)
 		return -1;
-	if (cg->box_fd >= 0 && cgroup_rmdir(cg->box_fd, sub + strlen("box/")) < 0)
+	if (cgroup_box_fd(cg) >= 0 && cgroup_rmdir(cg->box_fd, sub + strlen("box/")) < 0)
 		return err_sys(err, errno, "remove cgroup %s/%s", cg->name, sub);
 	return 0;
 }
@@ -388,8 +393,6 @@ void cgroup_forget(struct cgroup *cg)
 {
 	if (!cg)
 		return;
-	close_fd(cg->init_fd);
-	close_fd(cg->box_fd);
 	close_fd(cg->peak_fd);
 	cgroup_rest(cg);
 	free(cg);

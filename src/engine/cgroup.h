@@ -71,14 +71,14 @@ int cgroup_open(struct cgroup_tree *tree, const char *name, struct cgroup **ret,
 int cgroup_set_limits(struct cgroup *cg, const struct cgroup_limits *limits, struct err *err) _must_check_;
 
 /* Directory for clone3(CLONE_INTO_CGROUP) of init, and of a command. */
-int cgroup_init_fd(const struct cgroup *cg);
-int cgroup_box_fd(const struct cgroup *cg);
+int cgroup_init_fd(struct cgroup *cg);
+int cgroup_box_fd(struct cgroup *cg);
 
 /* The open v1 `tasks` files (opened by the host's root, so that the writer needs no rights);
  * returns how many. */
-size_t cgroup_tasks_fds(const struct cgroup *cg, int ret[CGROUP_TASKS_MAX]);
+size_t cgroup_tasks_fds(struct cgroup *cg, int ret[CGROUP_TASKS_MAX]);
 
-/* Closes those again: for a slot that stays but starts nothing for now.  They are opened on demand. */
+/* Closes all of these until one is needed again: for a slot that stays but starts nothing for now. */
 void cgroup_rest(struct cgroup *cg);
 
 /* Makes NAME/box/gN for one command; *ret_fd is its directory (the caller's). */

@@ -73,6 +73,14 @@ struct slot {
 /* Leases a free slot and makes what it needs. */
 int slot_create(struct engine *e, struct slot **ret, struct err *err) _must_check_;
 
+/*
+ * While its box lives, the box's own processes keep the namespaces: a slot at rest holds no
+ * descriptor, so that thousands fit below RLIMIT_NOFILE.  Waking takes them back from the box's
+ * PID 1, before that is killed; false when it can't, and then the slot can't be recycled.
+ */
+void slot_rest(struct slot *s);
+bool slot_wake(struct engine *e, struct slot *s, pid_t pid);
+
 /* After its box is gone: kills what may be left in it and makes it fit for the next box.
  * False: it can't be trusted; destroy it. */
 bool slot_recycle(struct engine *e, struct slot *s);

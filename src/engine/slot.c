@@ -177,10 +177,38 @@ fail:
 	return err_wrap(err, "slot %u", number);
 }
 
+void slot_rest(struct slot *s)
+{
+	s->userns_fd = close_fd(s->userns_fd);
+	s->cgroupns_fd = close_fd(s->cgroupns_fd);
+	s->netns_fd = close_fd(s->netns_fd);
+	cgroup_rest(s->cgroup);
+}
+
+bool slot_wake(struct engine *e, struct slot *s, pid_t pid)
+{
+	const struct { const char *name; int *fd; } namespaces[] = {
+		{ "user", &s->userns_fd }, { "cgroup", &s->cgroupns_fd }, { "net", &s->netns_fd },
+	};
+	char path[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+		if (*namespaces[i].fd >= 0)
+			continue;
+		snprintf(path, sizeof path, "%d/ns/%s", pid, namespaces[i].name);
+		*namespaces[i].fd = openat(e->proc_fd, path, O_RDONLY | O_CLOEXEC);
+		if (*namespaces[i].fd < 0)
+			return false;
+	}
+	return true;
+}
+
 bool slot_recycle(struct engine *e, struct slot *s)
 {
 	struct err err;
 
+	if (s->userns_fd < 0 || s->cgroupns_fd < 0 || s->netns_fd < 0)
+		return false;
 	if (cgroup_kill_all(s->cgroup, KILL_TIMEOUT_MS, &err) < 0 || cgroup_recycle(s->cgroup, &err) < 0)
 		return false;
 	return netns_is_clean(s->netns_fd, e->own_netns_fd);

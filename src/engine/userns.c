@@ -69,9 +69,8 @@ static int make(void *arg)
 	if (r < 0)
 		return fail(m, STEP_OPEN, r);
 	helper_post(&m->state, 1);
-	while (!__atomic_load_n(&m->go, __ATOMIC_ACQUIRE))
-		helper_wait(&m->go, 0, 1000);
-	return 0;
+	/* Bounded: a spawner that is killed meanwhile never answers. */
+	return helper_wait(&m->go, 0, 10000) ? 0 : 1;
 }
 
 static int write_maps(const struct userns_spec *spec, pid_t pid, struct err *err)

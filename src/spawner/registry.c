@@ -98,6 +98,8 @@ static void return_slot(struct registry *r, struct slot *slot)
 static void free_sandbox(struct registry *r, struct sandbox *sb)
 {
 	close_fd(sb->conn);
+	if (r->recycle && sb->box)
+		(void) !slot_wake(&r->engine, sb->slot, sb->box->pid);
 	box_destroy(sb->box, NULL);
 	if (sb->slot)
 		return_slot(r, sb->slot);
@@ -143,6 +145,7 @@ static int make(struct registry *r, const struct kind *kind, const struct spawn_
 	};
 	if (box_create(&r->engine, sb->slot, &spec, &sb->box, &sb->conn, err) < 0)
 		goto fail;
+	slot_rest(sb->slot);
 	*ret = sb;
 	return 0;
 fail:
@@ -245,6 +248,8 @@ void registry_destroy(struct registry *r, struct sandbox *sb, struct spawn_stats
 	struct err err;
 
 	LIST_REMOVE(sb, link);
+	if (r->recycle)
+		(void) !slot_wake(&r->engine, sb->slot, sb->box->pid);
 	if (!box_kill(sb->box))
 		log_warn("a sandbox does not end", "id", sb->id);
 	if (ret && registry_stats(sb, ret, &err) < 0)
