@@ -116,11 +116,12 @@ static bool names_only_layers(const char *super)
 	return true;
 }
 
-/* B15.  Roots other than / are binds of a piece of the sandbox's own /proc, and of the null device. */
+/* B15.  Roots other than / are binds of a piece of the sandbox's own /proc, of the null device, and of the
+ * empty directory that covers directories. */
 static long tells_host_path(const struct mount_line *m)
 {
 	bool own_root = !strcmp(m->root, "/") || !strcmp(m->type, "proc") || !strcmp(m->root, "/null") ||
-	                !strcmp(m->root, "/u") || !strcmp(m->root, "/w");
+	                !strcmp(m->root, "/empty") || !strcmp(m->root, "/u") || !strcmp(m->root, "/w");
 
 	if (!own_root)
 		observe("root %s of %s", m->root, m->point);
@@ -399,7 +400,8 @@ static const struct probe probes[] = {
 	{ "B22-link-lower-file", try_link_lower, .user = "EPERM by-the-rules", .root = "by-the-rules",
 	  .bare_user = "EPERM by-the-rules", .bare_root = "by-the-rules" },
 	{ "B22-rename-lower-file", try_rename_lower, .user = "EACCES", .root = "ok", .bare_user = "EACCES", .bare_root = "ok" },
-	{ "B23-core-limit", see_core_limit, ALWAYS("0") },
+	/* No file fits into 1 byte either, and 1 is what the kernel takes for "no piped handler" (fs/coredump.c). */
+	{ "B23-core-limit", see_core_limit, ALWAYS("0 1") },
 	{ "B23-raise-core-limit", try_raise_core, ALWAYS("EPERM") },
 	{ "B23-core-of-crash", see_core_of_crash, ALWAYS("none") },
 };

@@ -219,6 +219,8 @@ static const struct probe probes[] = {
 	READ("B08-ioports", "/proc/ioports", MASKED),
 	READ("B08-sched-debug", "/proc/sched_debug", MASKED),
 	LIST("B08-acpi", "/proc/acpi", "empty ENOENT ENOTDIR EACCES"),
+	/* The empty directory that covers it is shared by sandboxes. */
+	{ "B08-acpi-create", try_create, .path = "/proc/acpi/probe", ALWAYS("EROFS EACCES ENOENT ENOTDIR") },
 	LIST("B08-scsi", "/proc/scsi", "empty ENOENT ENOTDIR EACCES"),
 	LIST("B08-asound", "/proc/asound", "empty ENOENT ENOTDIR EACCES"),
 
