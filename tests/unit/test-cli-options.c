@@ -12,11 +12,19 @@ static int parse(const struct command *cmd, size_t max_before, char **argv)
 
 	while (argv[argc])
 		argc++;
+	arguments_done(&args);
+	job_options_done(&options);
 	memset(&options, 0, sizeof options);
 	return parse_arguments(cmd, argc, argv, &options, max_before, &args, &err);
 }
-#define PARSE(cmd, ...) parse(cmd, 0, (char *[]) { __VA_ARGS__, NULL })
-#define PARSE_PY(...) parse(&cmd_py, 1, (char *[]) { __VA_ARGS__, NULL })
+/* The words outlive the statement, as those of a program do. */
+#define PARSE_WITH(cmd, max_before, ...) ({                                     \
+	static char *words[16];                                                 \
+	memcpy(words, ((char *[16]) { __VA_ARGS__ }), sizeof words);            \
+	parse(cmd, max_before, words);                                          \
+})
+#define PARSE(cmd, ...) PARSE_WITH(cmd, 0, __VA_ARGS__)
+#define PARSE_PY(...) PARSE_WITH(&cmd_py, 1, __VA_ARGS__)
 
 TEST(commands_are_in_alphabetical_order)
 {
@@ -35,8 +43,6 @@ TEST(options_come_in_any_order_before_the_dashes)
 	CHECK_STR(args.after[0], "ls");
 	CHECK_STR(args.after[1], "--mem");
 	CHECK_INT(args.before_count, 0);
-	job_options_done(&options);
-	arguments_done(&args);
 }
 
 TEST(numbers_without_sense_are_refused_with_the_name_of_the_option)  /* I07, B28 */
@@ -128,6 +134,7 @@ static int planned(struct job_options o)
 	static char *argv[] = { "true", NULL };
 	struct job job = { .cmd = &cmd_run, .options = &o, .argv = argv };
 
+	job_plan_done(&plan);
 	return job_plan(&job, &plan, &err);
 }
 
