@@ -130,6 +130,11 @@ static json_t *limit_object(const struct job_report *r)
 	static const char *const kinds[] = {
 		[EXEC_LIMIT_WALL] = "time", [EXEC_LIMIT_MEMORY] = "memory", [EXEC_LIMIT_PIDS] = "pids",
 		[EXEC_LIMIT_DISK] = "disk", [EXEC_LIMIT_OUTPUT] = "output",
+		[EXEC_LIMIT_INODES] = "inodes",
+	};
+	static const char *const units[] = {
+		[EXEC_LIMIT_WALL] = "ms", [EXEC_LIMIT_MEMORY] = "bytes", [EXEC_LIMIT_PIDS] = "processes",
+		[EXEC_LIMIT_DISK] = "bytes", [EXEC_LIMIT_OUTPUT] = "bytes", [EXEC_LIMIT_INODES] = "inodes",
 	};
 	const struct spawn_stats *s = &r->stats;
 	uint64_t limit = 0, peak = 0;
@@ -153,6 +158,10 @@ static json_t *limit_object(const struct job_report *r)
 		limit = s->disk_limit_bytes;
 		peak = s->disk_used_bytes;
 		break;
+	case EXEC_LIMIT_INODES:
+		limit = s->inodes_limit;
+		peak = s->inodes_used;
+		break;
 	case EXEC_LIMIT_OUTPUT:
 		limit = r->plan->output_bytes;
 		peak = MAX(r->result.exit.stdout_bytes, r->result.exit.stderr_bytes);
@@ -162,8 +171,7 @@ static json_t *limit_object(const struct job_report *r)
 	json_object_set_new(o, "kind", json_string(kinds[r->result.limit]));
 	json_object_set_new(o, "limit", number(limit));
 	json_object_set_new(o, "peak", number(peak));
-	json_object_set_new(o, "unit", json_string(r->result.limit == EXEC_LIMIT_WALL ? "ms" :
-	                                           r->result.limit == EXEC_LIMIT_PIDS ? "processes" : "bytes"));
+	json_object_set_new(o, "unit", json_string(units[r->result.limit]));
 	json_object_set_new(o, "process", killed_process(&r->result.exit));
 	return o;
 }

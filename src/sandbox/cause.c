@@ -77,13 +77,15 @@ static void judge_disk(struct exec_result *r, const struct spawn_stats *s)
 {
 	char limit[16], used[16];
 
-	r->limit = EXEC_LIMIT_DISK;
-	if (is_full(s->disk_used_bytes, s->disk_limit_bytes, 65536))
+	if (is_full(s->disk_used_bytes, s->disk_limit_bytes, 65536)) {
+		r->limit = EXEC_LIMIT_DISK;
 		snprintf(r->reason, sizeof r->reason, "disk limit of %s reached: %s are in use",
 		         size_text(s->disk_limit_bytes, limit), size_text(s->disk_used_bytes, used));
-	else
+	} else {
+		r->limit = EXEC_LIMIT_INODES;
 		snprintf(r->reason, sizeof r->reason, "file limit of %" PRIu64 " reached: %" PRIu64 " inodes are in use",
 		         s->inodes_limit, s->inodes_used);
+	}
 }
 
 static void judge_wall(struct exec_result *r, const struct exec_options *o, const struct spawn_stats *s)

@@ -95,7 +95,7 @@ struct exec_options {
 };
 
 enum exec_limit { EXEC_LIMIT_NONE, EXEC_LIMIT_WALL, EXEC_LIMIT_MEMORY, EXEC_LIMIT_PIDS, EXEC_LIMIT_DISK,
-                  EXEC_LIMIT_OUTPUT };
+                  EXEC_LIMIT_OUTPUT, EXEC_LIMIT_INODES };
 
 struct exec_result {
 	struct init_exit exit;          /* as init reported it */

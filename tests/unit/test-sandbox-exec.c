@@ -326,5 +326,6 @@ TEST(a_full_disk_explains_a_failure_by_bytes_or_by_files)
 	CHECK_INT(r.limit, EXEC_LIMIT_DISK);
 	CHECK_CONTAINS(r.reason, "disk limit of 64M reached");
 	r = judged((struct init_exit) { .status = 1 }, files);
+	CHECK_INT(r.limit, EXEC_LIMIT_INODES);
 	CHECK_STR(r.reason, "file limit of 4096 reached: 4096 inodes are in use");
 }
