@@ -82,6 +82,7 @@ struct cgroup {
 	int init_fd, box_fd;            /* O_PATH; -1 when the directory is missing */
 	int tasks_fd[CGROUP_TASKS_MAX]; /* v1, -1 until asked for */
 	int peak_fd;                    /* v2: memory.peak forgets only for the descriptor that asked */
+	uint64_t peak_before;           /* v2, where that is refused: the peak up to the last baseline */
 	bool limits_known;
 	struct cgroup_limits limits;    /* as last written */
 	struct cgroup_stats base;       /* counters at the baseline */

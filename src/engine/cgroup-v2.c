@@ -90,7 +90,7 @@ static void v2_set_hurry(struct cgroup *cg, bool on)
 }
 
 /* memory.peak is new in 5.19; a descriptor that has reset it (6.12) reads its own peak. */
-static uint64_t peak_of(const struct cgroup *cg)
+static uint64_t read_peak(const struct cgroup *cg)
 {
 	char text[32];
 	ssize_t n;
@@ -103,6 +103,17 @@ static uint64_t peak_of(const struct cgroup *cg)
 	return strtoull(text, NULL, 10);
 }
 
+/* Where the peak could not be reset, an old one says nothing about the time since the baseline; it
+ * was then the limit if something was killed for it, and what is in use now at least. */
+static uint64_t peak_since_baseline(const struct cgroup *cg, const struct cgroup_stats *now)
+{
+	uint64_t peak = read_peak(cg);
+
+	if (peak <= cg->peak_before)
+		peak = now->oom_kills > cg->base.oom_kills ? cg->limits.memory_bytes : 0;
+	return MAX(peak, now->memory_bytes);
+}
+
 static int v2_stats(const struct cgroup *cg, struct cgroup_stats *ret, struct err *err)
 {
 	int fd = cg->tree->v2_fd;
@@ -113,7 +124,7 @@ static int v2_stats(const struct cgroup *cg, struct cgroup_stats *ret, struct er
 		    box_read(cg, "memory.events", text, sizeof text, err) < 0)
 			return -1;
 		ret->oom_kills = knob_key(text, "oom_kill");
-		ret->memory_peak_bytes = MAX(peak_of(cg), ret->memory_bytes);
+		ret->memory_peak_bytes = peak_since_baseline(cg, ret);
 	}
 	if (has(cg, CG_PIDS)) {
 		if (knob_read_u64(fd, cg->name, "box", "pids.current", &ret->pids, err) < 0 ||
@@ -138,9 +149,12 @@ static void v2_reset_peak(struct cgroup *cg)
 		return;
 	if (cg->peak_fd < 0)
 		cg->peak_fd = knob_open(cg->tree->v2_fd, cg->name, "box", "memory.peak", O_RDWR);
-	/* Refused before 6.12: then the peak stays that of the slot's whole life. */
-	if (cg->peak_fd >= 0 && pwrite(cg->peak_fd, "reset", 5, 0) < 0)
-		cg->peak_fd = close_fd(cg->peak_fd);
+	cg->peak_before = 0;
+	if (cg->peak_fd >= 0 && pwrite(cg->peak_fd, "reset", 5, 0) == 5)
+		return;
+	/* Refused before 6.12. */
+	cg->peak_fd = close_fd(cg->peak_fd);
+	cg->peak_before = read_peak(cg);
 }
 
 static void v2_drop_cache(struct cgroup *cg)

@@ -386,7 +386,7 @@ void check_namespace_limits(const struct probe *p, const struct check *c, struct
 		char fix[sizeof l->fix];
 
 		snprintf(fix, sizeof fix, "sysctl -w user.max_%s_namespaces=200000", which);
-		say_degraded(l, fix, "max_%s_namespaces is %lld: creations beyond a few thousand sandboxes fail", which,
+		say_degraded(l, fix, "max_%s_namespaces is %lld: room for fewer sandboxes than that", which,
 		             (long long) least);
 	} else {
 		say_present(l, "enough");

@@ -209,7 +209,7 @@ void check_overlay_on_data(const struct probe *p, const struct check *c, struct 
 
 	snprintf(dir, sizeof dir, "%s/.cuvette-probe-XXXXXX", p->near_dir);
 	if (!mkdtemp(dir)) {
-		say_blocked(p, c, l, errno);
+		say_missing(c, l, "see \"data directory\" below", "%s can't be written (%s)", p->near_dir, strerror(errno));
 		return;
 	}
 	result = try_in_child(try_overlay_at, dir);

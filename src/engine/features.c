@@ -41,8 +41,8 @@ static const struct check checks[] = {
 
 	{ "mount API", true, NO_SANDBOX, "Linux 5.12 or newer", check_mount_api },
 	{ "idmapped mounts", true, "templates can't be shared between sandboxes", "Linux 5.12 or newer", check_idmapped },
-	{ "overlay", true, NO_SANDBOX, "CONFIG_OVERLAY_FS", check_overlay },
-	{ "overlay on data directory", false, "no sandboxes whose disk is a plain directory", "CONFIG_OVERLAY_FS",
+	{ "overlay", true, NO_SANDBOX, "CONFIG_OVERLAY_FS (or: modprobe overlay)", check_overlay },
+	{ "overlay on data directory", false, "no sandboxes whose disk is a plain directory", "CONFIG_OVERLAY_FS (or: modprobe overlay)",
 	  check_overlay_on_data },
 	{ "tmpfs limits", true, "disks in memory would have no size", "CONFIG_TMPFS", check_tmpfs },
 	{ "loop devices", false, "no persistent disks with a hard limit", "CONFIG_BLK_DEV_LOOP", check_loop },

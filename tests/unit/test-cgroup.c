@@ -374,6 +374,29 @@ TEST(recycling_asks_the_kernel_to_reclaim)
 	cgroup_tree_close(tree);
 }
 
+/* Before 6.12 memory.peak can't be reset: an old peak must not be told of the next lease. */
+TEST(an_old_peak_that_stays_is_not_reported)
+{
+	struct cgroup_tree *tree = fake_tree("none");
+	struct cgroup *cg = fake_slot(tree);
+	struct cgroup_limits limits = { .memory_bytes = 8 << 20 };
+	struct cgroup_stats now;
+	struct err err = { 0 };
+
+	CHECK_OK(cgroup_set_limits(cg, &limits, &err));
+	cg->peak_before = 4194304;
+	CHECK_OK(cgroup_stats(cg, &now, &err));
+	CHECK_INT(now.memory_peak_bytes, 8 << 20);      /* killed since: so the limit was met */
+	cg->base.oom_kills = 1;
+	CHECK_OK(cgroup_stats(cg, &now, &err));
+	CHECK_INT(now.memory_peak_bytes, 1048576);      /* at least what is in use */
+	put(root_fd, "cuvette/s1/box", "memory.peak", "6000000\n");
+	CHECK_OK(cgroup_stats(cg, &now, &err));
+	CHECK_INT(now.memory_peak_bytes, 6000000);
+	cgroup_forget(cg);
+	cgroup_tree_close(tree);
+}
+
 /* A group that never becomes empty: the wait ends, and says what it waited for. */
 TEST(a_kill_that_does_not_end_is_bounded)
 {
