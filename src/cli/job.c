@@ -216,13 +216,14 @@ static int perform(const struct job *job, struct job_plan *plan, struct job_repo
 	struct spawner *spawner;
 	int outcome;
 
-	/* The spawner starts up while the template is looked for. */
+	/* Without root spawner_start() has the more useful thing to say. */
+	if (geteuid() == 0 &&
+	    template_find(data, o->template ? o->template : "default", plan->request.digest, &r->err) < 0)
+		return -1;
+	memcpy(r->digest, plan->request.digest, sizeof r->digest);
 	if (spawner_start(&how, &spawner, &r->err) < 0)
 		return -1;
-	outcome = template_find(data, o->template ? o->template : "default", plan->request.digest, &r->err);
-	memcpy(r->digest, plan->request.digest, sizeof r->digest);
-	if (outcome == 0)
-		outcome = in_sandbox(spawner, job, plan, r);
+	outcome = in_sandbox(spawner, job, plan, r);
 	spawner_close(spawner);
 	return outcome;
 }
