@@ -296,7 +296,7 @@ static int enter_and_mount(void *arg)
 int box_enable_terminals(struct engine *e, struct box *b, struct err *err)
 {
 	struct terminals_arg arg = { .pidfd = b->pidfd, .mount = create_mount_terminals };
-	struct helper helper = { 0 };
+	static struct helper helper;    /* single-threaded; too large to clear each time */
 
 	(void) e;
 	if (b->terminals)

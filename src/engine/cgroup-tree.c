@@ -318,32 +318,35 @@ const char *cgroup_tree_missing(const struct cgroup_tree *tree)
 	return tree->missing;
 }
 
-/* Was NAME already reported from an earlier hierarchy?  0 is the v2 tree. */
-static bool seen_before(const struct cgroup_tree *tree, size_t which, const char *name)
-{
-	for (size_t i = 0; i < which; i++)
-		if (faccessat(i ? tree->v1[i - 1].fd : tree->v2_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			return true;
-	return false;
-}
+struct entry {                  /* of getdents64(2) */
+	uint64_t inode;
+	int64_t next;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
 
+/*
+ * The v2 directory of a slot is the first that is made and the last that is removed, so its list
+ * is the list of all.  Read without a DIR: every start of a spawner comes here, and musl maps and
+ * unmaps pages for one.
+ */
 int cgroup_tree_list(struct cgroup_tree *tree, const char *prefix,
                      void (*found)(void *ctx, const char *name), void *ctx, struct err *err)
 {
-	for (size_t i = 0; i <= tree->v1_count; i++) {
-		int fd = open_dir(i ? tree->v1[i - 1].fd : tree->v2_fd, ".");
-		DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-		struct dirent *e;
+	_cleanup_close_ int fd = open_dir(tree->v2_fd, ".");
+	char space[4096] __attribute__((aligned(8)));
+	long n = -1;
 
-		if (!dir) {
-			close_fd(fd);
-			return err_sys(err, errno, "list cgroups");
+	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, space, sizeof space)) > 0) {
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *) (space + at);
+
+			at += e->len;
+			if (e->type == DT_DIR && e->name[0] != '.' && strlen(e->name) < CGROUP_NAME_MAX &&
+			    !strncmp(e->name, prefix, strlen(prefix)))
+				found(ctx, e->name);
 		}
-		while ((e = readdir(dir)))
-			if (e->d_type == DT_DIR && e->d_name[0] != '.' && strlen(e->d_name) < CGROUP_NAME_MAX &&
-			    !strncmp(e->d_name, prefix, strlen(prefix)) && !seen_before(tree, i, e->d_name))
-				found(ctx, e->d_name);
-		closedir(dir);
 	}
-	return 0;
+	return n < 0 ? err_sys(err, errno, "list cgroups") : 0;
 }

@@ -47,8 +47,7 @@ enum cgroup_mode cgroup_tree_mode(const struct cgroup_tree *tree);
  * are there.  (io/blkio is optional.) */
 const char *cgroup_tree_missing(const struct cgroup_tree *tree);
 
-/* Calls found() for each slot directory below the tree whose name starts with PREFIX
- * (each name once, whatever hierarchies it is in). */
+/* Calls found() for each slot directory below the tree whose name starts with PREFIX. */
 int cgroup_tree_list(struct cgroup_tree *tree, const char *prefix,
                      void (*found)(void *ctx, const char *name), void *ctx, struct err *err) _must_check_;
 

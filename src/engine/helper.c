@@ -3,7 +3,6 @@
 
 #include <linux/futex.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include "base/clock.h"
@@ -15,19 +14,12 @@ int helper_start(struct helper *h, uint64_t flags, int cgroup_fd, int (*fn)(void
 		.cgroup = cgroup_fd >= 0 ? (uint64_t) cgroup_fd : 0,
 		/* No SIGCHLD: waited for by pid. */
 	};
-	void *stack = mmap(NULL, HELPER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 
-	if (stack == MAP_FAILED)
-		return err_sys(err, errno, "map a helper's stack");
-	h->pid = sys_clone_call(&args, stack, HELPER_STACK, fn, arg);
+	h->pid = sys_clone_call(&args, h->stack, sizeof h->stack, fn, arg);
 	if (h->pid < 0) {
-		int saved = errno;
-
 		h->pid = 0;
-		munmap(stack, HELPER_STACK);
-		return err_sys(err, saved, "start a helper");
+		return err_sys(err, errno, "start a helper");
 	}
-	h->stack = stack;
 	return 0;
 }
 
@@ -40,9 +32,6 @@ int helper_join(struct helper *h, int *ret_status)
 			;
 		h->pid = 0;
 	}
-	if (h->stack)
-		munmap(h->stack, HELPER_STACK);
-	h->stack = NULL;
 	if (ret_status)
 		*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
@@ -50,10 +39,10 @@ int helper_join(struct helper *h, int *ret_status)
 
 void helper_done(struct helper *h)
 {
-	if (h->pid)
-		kill(h->pid, SIGKILL);
-	if (h->pid || h->stack)
-		helper_join(h, NULL);
+	if (!h->pid)
+		return;
+	kill(h->pid, SIGKILL);
+	helper_join(h, NULL);
 }
 
 void helper_post(int *word, int value)

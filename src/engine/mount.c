@@ -163,9 +163,6 @@ int mount_sys_tree(uint64_t cpu_milli, uint64_t memory_bytes, int *ret_fd, struc
 	static const char *const dirs[] = {
 		"devices", "devices/system", "devices/system/cpu", "fs", "fs/cgroup",
 	};
-	static const char *const cpu_lists[] = {
-		"devices/system/cpu/online", "devices/system/cpu/possible", "devices/system/cpu/present",
-	};
 	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
 	_cleanup_close_ int fd = -1;
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -177,9 +174,11 @@ int mount_sys_tree(uint64_t cpu_milli, uint64_t memory_bytes, int *ret_fd, struc
 		if (mkdirat(fd, dirs[i], 0755) < 0)
 			return err_sys(err, errno, "make /sys/%s", dirs[i]);
 	snprintf(text, sizeof text, cpus > 1 ? "0-%ld\n" : "0\n", cpus - 1);
-	for (size_t i = 0; i < ARRAY_SIZE(cpu_lists); i++)
-		if (put_file(fd, cpu_lists[i], text, err) < 0)
-			return -1;
+	if (put_file(fd, "devices/system/cpu/online", text, err) < 0)
+		return -1;
+	if (symlinkat("online", fd, "devices/system/cpu/possible") < 0 ||
+	    symlinkat("online", fd, "devices/system/cpu/present") < 0)
+		return err_sys(err, errno, "make /sys/devices/system/cpu");
 	snprintf(text, sizeof text, "%" PRIu64 " 100000\n", cpu_milli * 100);
 	if (put_file(fd, "fs/cgroup/cpu.max", cpu_milli ? text : "max 100000\n", err) < 0)
 		return -1;

@@ -75,7 +75,10 @@ static int make(void *arg)
 
 int netns_start(struct netns_maker *m, int proc_fd, struct err *err)
 {
-	*m = (struct netns_maker) { .proc_fd = proc_fd, .fd = -1 };
+	m->helper.pid = 0;
+	m->proc_fd = proc_fd;
+	m->fd = -1;
+	m->step = m->error = 0;
 	return helper_start(&m->helper, 0, -1, make, m, err);
 }
 

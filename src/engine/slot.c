@@ -124,7 +124,7 @@ static int make_cgroup(struct engine *e, struct slot *s, struct err *err)
 
 static int take_netns(struct engine *e, int *ret_fd, struct err *err)
 {
-	struct netns_maker m;
+	static struct netns_maker m;
 
 	if (e->first_netns_started) {
 		e->first_netns_started = false;

@@ -88,7 +88,7 @@ static int write_maps(const struct userns_spec *spec, pid_t pid, struct err *err
 int userns_create(const struct userns_spec *spec, int *ret_user_fd, int *ret_cgroup_fd, struct err *err)
 {
 	struct maker m = { .spec = spec, .user_fd = -1, .cgroup_fd = -1 };
-	struct helper helper = { 0 };
+	static struct helper helper;    /* single-threaded; too large to clear each time */
 	int r = -1;
 
 	if (helper_start(&helper, spec->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0, spec->cgroup_fd, make, &m, err) < 0)
