@@ -55,12 +55,20 @@ chroot "$root" useradd -m -U -u 1000 -s /bin/bash user
 # Test suites are a seventh of the Python packages.  Not by path-exclude: py3compile
 # fails on files that the package lists and dpkg did not unpack.
 find "$root/usr/lib/python3/dist-packages" -type d -name tests -prune -exec rm -rf {} +
-# matplotlib looks for fonts at its first import, for seconds, unless it finds this.
+# matplotlib looks for fonts at its first import, for seconds, unless it finds this list; sorted,
+# because the order of a directory would make every build another template.
+cat > "$root/tmp/fonts.py" <<'PY'
+import os, matplotlib, matplotlib.font_manager as fonts
+known = fonts.fontManager
+known.ttflist.sort(key=lambda font: (font.fname, font.name))
+known.afmlist.sort(key=lambda font: (font.fname, font.name))
+fonts.json_dump(known, os.path.join(matplotlib.get_cachedir(), f'fontlist-v{known.__version__}.json'))
+PY
 for user in user root; do
 	home=$(chroot "$root" getent passwd $user | cut -d: -f6)
-	chroot "$root" runuser -u $user -- env -i HOME="$home" PATH=/usr/bin:/bin LANG=C.UTF-8 \
-		python3 -c 'import matplotlib.font_manager' >&2
+	chroot "$root" runuser -u $user -- env -i HOME="$home" PATH=/usr/bin:/bin LANG=C.UTF-8 python3 /tmp/fonts.py >&2
 done
+rm "$root/tmp/fonts.py"
 rm -rf "$root"/var/log/*.log "$root"/var/log/apt "$root"/var/cache/ldconfig/aux-cache \
 	"$root"/var/cache/debconf/*-old "$root"/var/lib/dpkg/*-old "$root"/etc/*-
 END
