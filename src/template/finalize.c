@@ -20,6 +20,8 @@ static const struct {
 	mode_t mode;
 	unsigned owner;
 } dirs[] = {
+	/* The root itself: made by mktemp(1) it often is 0700, and nobody could enter. */
+	{ "", 0755, 0 },
 	{ "etc", 0755, 0 },     { "proc", 0555, 0 },     { "sys", 0555, 0 },      { "dev", 0755, 0 },
 	{ "tmp", 01777, 0 },    { "run", 0755, 0 },      { "run/shm", 01777, 0 }, { "var", 0755, 0 },
 	{ "var/tmp", 01777, 0 }, { "root", 0700, 0 },    { "home", 0755, 0 },     { "home/user", 0755, USER_ID },

@@ -16,6 +16,11 @@ const char *template_data_dir(void)
 	return dir && *dir ? dir : "/var/lib/cuvette";
 }
 
+static bool is_digest(const char *name)
+{
+	return is_hex(name, TEMPLATE_DIGEST_SIZE - 1);
+}
+
 bool template_name_is_valid(const char *name)
 {
 	size_t n = strlen(name);
@@ -24,7 +29,8 @@ bool template_name_is_valid(const char *name)
 		return false;
 	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != n)
 		return false;
-	return name[0] != '.' && name[0] != '_' && name[0] != '-';
+	/* A whole digest always means that template. */
+	return name[0] != '.' && name[0] != '_' && name[0] != '-' && !is_digest(name);
 }
 
 static bool is_template(int templates_fd, const char *digest)
@@ -47,7 +53,7 @@ static bool find_name(int templates_fd, const char *name, char ret[TEMPLATE_DIGE
 	if (n != 3 + TEMPLATE_DIGEST_SIZE - 1 || strncmp(target, "../", 3) != 0)
 		return false;
 	target[n] = '\0';
-	if (!is_hex(target + 3, TEMPLATE_DIGEST_SIZE - 1) || !is_template(templates_fd, target + 3))
+	if (!is_digest(target + 3) || !is_template(templates_fd, target + 3))
 		return false;
 	memcpy(ret, target + 3, TEMPLATE_DIGEST_SIZE);
 	return true;
@@ -65,9 +71,8 @@ static int find_prefix(int templates_fd, const char *prefix, char ret[TEMPLATE_D
 		return 0;
 	}
 	while ((e = readdir(dir))) {
-		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-		    strlen(e->d_name) != TEMPLATE_DIGEST_SIZE - 1 ||
-		    !is_hex(e->d_name, TEMPLATE_DIGEST_SIZE - 1) || !is_template(templates_fd, e->d_name))
+		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 || !is_digest(e->d_name) ||
+		    !is_template(templates_fd, e->d_name))
 			continue;
 		memcpy(ret, e->d_name, TEMPLATE_DIGEST_SIZE);
 		found++;
@@ -93,7 +98,7 @@ int template_find(const char *data_dir, const char *name, char ret_digest[TEMPLA
 	bool may_be_prefix = n >= TEMPLATE_PREFIX_MIN && n < TEMPLATE_DIGEST_SIZE && is_hex(name, n);
 	int found = 0;
 
-	if (!template_name_is_valid(name))
+	if (!template_name_is_valid(name) && !is_digest(name))
 		return err_set(err, ERR_INVALID,
 		               "a template is named by 1 to 64 characters of a-z 0-9 . _ - (first a letter or digit), "
 		               "or by its digest");
@@ -101,7 +106,7 @@ int template_find(const char *data_dir, const char *name, char ret_digest[TEMPLA
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? not_found(name, err) : err_sys(err, errno, "open %s", path);
-	if (find_name(fd, name, digest))
+	if (!is_digest(name) && find_name(fd, name, digest))
 		found = 1;
 	else if (may_be_prefix)
 		found = find_prefix(fd, name, digest);

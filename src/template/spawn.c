@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 
 #define DEFAULT_PATH    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define CHILD_FAILED    125
+#define NOFILE_SOFT     1024    /* what a login shell has */
 
 /* Everything else stays behind: BASH_ENV and ENV would run code (B34), APT_CONFIG
  * and PERL5OPT would change what is built. */
@@ -60,12 +62,18 @@ char *spawn_find(const char *program)
 	return NULL;
 }
 
-/* In the child: the three standard descriptors, nothing else, default signals. */
+/* In the child: the three standard descriptors, nothing else, default signals, and
+ * not our high limit of descriptors, up to which some programs close all there may be. */
 static void take_stdio(int out, int error)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct rlimit files;
 	sigset_t none;
 
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = MIN(files.rlim_cur, (rlim_t) NOFILE_SOFT);
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);

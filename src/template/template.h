@@ -21,7 +21,7 @@ enum {
 /* CUVETTE_DATA, else /var/lib/cuvette. */
 const char *template_data_dir(void);
 
-/* [a-z0-9][a-z0-9._-]{0,63} */
+/* [a-z0-9][a-z0-9._-]{0,63}, and not 64 hex digits. */
 bool template_name_is_valid(const char *name);
 
 /*

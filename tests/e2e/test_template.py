@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -110,6 +111,24 @@ def test_compression_does_not_change_the_digest(data, rootfs, compress):
         subprocess.run([*compress, rootfs], check=True, stdout=f)
     packed = json.loads(call(data, 'import', rootfs + '.z', '--name', 'b', '--json')[0])
     assert packed['digest'] == plain['digest']
+
+
+def test_a_terminal_sees_one_line_that_rewrites_itself(data, big):
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([PROGRAM, '--data', data, 'import', big, '--name', 'x'], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    seen = b''
+    while True:
+        try:
+            seen += os.read(ours, 4096)
+        except OSError:         # how a terminal ends
+            break
+    os.close(ours)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 0 and out.startswith(b'template x: ')
+    assert b'\n' not in seen and seen.endswith(b'\r\033[K')
+    assert re.search(rb'unpacking: \d+ files, ', seen) and b'computing the digest' in seen
 
 
 def test_wrong_arguments_are_named(data, rootfs):

@@ -86,7 +86,8 @@ TEST(template_names_are_plain)
 		CHECK(template_name_is_valid(good[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		CHECK(!template_name_is_valid(bad[i]));
-	CHECK(template_name_is_valid("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+	CHECK(template_name_is_valid("zaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+	CHECK(!template_name_is_valid("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }
 
 /* ---- looking up ---- */
@@ -234,7 +235,9 @@ TEST(an_empty_tree_is_made_fit_and_finishing_twice_changes_nothing)     /* B31 *
 	struct stat st;
 	json_t *programs;
 
+	CHECK(fchmod(fd, 0700) == 0 && fchown(fd, 1234, 1234) == 0);
 	CHECK_OK(finalize_tree(fd, &err));
+	CHECK(fstat(fd, &st) == 0 && (st.st_mode & 07777) == 0755 && st.st_uid == 0);
 	CHECK_STR(get(fd, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh");
 	CHECK_STR(get(fd, "etc/group"), "root:x:0:\nuser:x:1000:");
 	CHECK_STR(get(fd, "etc/machine-id"), "");
