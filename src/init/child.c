@@ -56,17 +56,18 @@ __asm__(
 #error "clone_onto_stack() is written per architecture"
 #endif
 
-static _noreturn_ _child_code_ void child_exit(void)
-{
-	for (;;)
-		syscall(SYS_exit, 127);
-}
-
+/*
+ * Init goes on as soon as this process lets go of its memory, which is before it
+ * lets go of its descriptors.  While copies of init's live, what init closes
+ * stays in its epoll set, so they go first.
+ */
 static _noreturn_ _child_code_ void fail(struct launch *l, enum init_step step, int sys)
 {
 	l->step = step;
 	l->sys = sys ? sys : EIO;
-	child_exit();
+	syscall(SYS_close_range, 3, ~0U, 0);
+	for (;;)
+		syscall(SYS_exit, 127);
 }
 
 static _child_code_ void enter_cgroups(struct launch *l)

@@ -17,6 +17,10 @@ enum {
 static struct source listener;
 static size_t count;
 
+/* One connection is always allocated: with the last one freed, the allocator would give
+ * its page back and fetch it again for every operation. */
+static struct conn *spare;
+
 /* Kept open so that even without a free descriptor a connection can be accepted and refused. */
 static int reserve_fd = -1;
 
@@ -324,8 +328,11 @@ void conn_close(struct conn *conn)
 	buf_done(&conn->body);
 	buf_done(&conn->input);
 	ring_done(&conn->backlog);
-	free(conn);
 	count--;
+	if (spare)
+		free(conn);
+	else
+		spare = conn;
 }
 
 static bool is_outside_peer(int fd)
@@ -346,13 +353,15 @@ static void refuse(int fd)
 
 static void serve(int fd)
 {
-	struct conn *conn = xcalloc(1, sizeof *conn);
+	struct conn *conn = spare ? TAKE_PTR(spare) : xcalloc(1, sizeof *conn);
 
-	conn->src = (struct source) { .fd = fd, .ready = conn_ready };
-	conn->cgroup_fd = -1;
-	conn->body = BUF_INIT(INIT_EXEC_MAX);
-	conn->input = BUF_INIT(INPUT_WINDOW);
-	conn->input_credit = INPUT_WINDOW;
+	*conn = (struct conn) {
+		.src = { .fd = fd, .ready = conn_ready },
+		.cgroup_fd = -1,
+		.body = BUF_INIT(INIT_EXEC_MAX),
+		.input = BUF_INIT(INPUT_WINDOW),
+		.input_credit = INPUT_WINDOW,
+	};
 	count++;
 	/* The request is usually there already: it saves a turn of the loop to look at once. */
 	if (!receive(conn))

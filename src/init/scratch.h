@@ -19,6 +19,7 @@ struct scratch {
 	struct init_stat stat;
 	char path[2 * INIT_PATH_MAX];           /* a path put together from two */
 	char found[INIT_PATH_MAX + 256];        /* the program that is being tried */
+	char lines[4096];                       /* of an account file */
 	char text[2048];                        /* the default environment */
 	char head[512];                         /* the beginning of a program that did not start */
 	uint8_t stack[16384] __attribute__((aligned(16)));      /* of a child between clone and exec */

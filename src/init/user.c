@@ -8,11 +8,9 @@
 #include <time.h>
 #include "base/str.h"
 #include "init/path.h"
+#include "init/scratch.h"
 
-enum {
-	LINE_MAX_BYTES = 4096,          /* longer lines are skipped */
-	FILE_MAX_BYTES = 4 << 20,       /* what comes after is not looked at */
-};
+enum { FILE_MAX_BYTES = 4 << 20 };      /* what comes after is not looked at */
 
 /* What a lookup came from; the same files still give the same answer. */
 struct origin {
@@ -29,15 +27,15 @@ static char cached_for[INIT_NAME_MAX];
 static struct origin cached_origin;
 static bool cache_valid;
 
-/* Calls line() for each line until it returns true. */
+/* Calls line() for each line until it returns true; a line that fills the buffer is skipped. */
 static bool each_line(int fd, bool (*line)(void *ctx, const char *text, size_t len), void *ctx)
 {
-	char chunk[LINE_MAX_BYTES];
+	char *chunk = scratch.lines;
 	size_t have = 0, total = 0;
 	bool skipping = false;
 
 	for (;;) {
-		ssize_t n = read(fd, chunk + have, sizeof chunk - have);
+		ssize_t n = read(fd, chunk + have, sizeof scratch.lines - have);
 		char *start = chunk, *end;
 
 		if (n <= 0 || (total += (size_t) n) > FILE_MAX_BYTES)
@@ -52,7 +50,7 @@ static bool each_line(int fd, bool (*line)(void *ctx, const char *text, size_t l
 			start = end + 1;
 			have -= len + 1;
 		}
-		if (have == sizeof chunk) {
+		if (have == sizeof scratch.lines) {
 			have = 0;
 			skipping = true;
 		}

@@ -312,8 +312,16 @@ static bool take_packet(const struct packet *p, struct result *ret)
 	}
 }
 
+static void result_done(struct result *r)
+{
+	buf_done(&r->out);
+	buf_done(&r->err);
+}
+
+/* The result may be used again and again, so it starts as zeros (static). */
 static void result_init(struct result *ret)
 {
+	result_done(ret);
 	memset(ret, 0, sizeof *ret);
 	ret->out.max = ret->err.max = 256 << 20;
 }
@@ -364,12 +372,6 @@ static _unused_ void run_shell(const char *script, struct result *ret)
 	result_init(ret);
 	finish_exec(fd, ret);
 	ret->took_us = (now_ns() - start) / 1000;
-}
-
-static _unused_ void result_done(struct result *r)
-{
-	buf_done(&r->out);
-	buf_done(&r->err);
 }
 
 /* Waits for STARTED and returns the pid. */

@@ -214,7 +214,7 @@ static void list(const char *path, struct buf *ret)
 
 TEST(a_loop_of_links_does_not_fail_a_listing_C14)
 {
-	struct buf names = BUF_INIT(1 << 20);
+	_cleanup_buf_ struct buf names = BUF_INIT(1 << 20);
 
 	box_start();
 	shell("cd /tmp; ln -s a b; ln -s b a; ln -s /etc/passwd fine; echo > plain");
@@ -232,7 +232,7 @@ TEST(a_loop_of_links_does_not_fail_a_listing_C14)
 
 TEST(a_large_directory_is_listed_in_packets)
 {
-	struct buf names = BUF_INIT(4 << 20);
+	_cleanup_buf_ struct buf names = BUF_INIT(4 << 20);
 	size_t lines = 0;
 
 	box_start();
@@ -246,7 +246,7 @@ TEST(a_large_directory_is_listed_in_packets)
 TEST(names_are_bytes_F04)
 {
 	static const char *const names[] = { "na\303\257ve \"q\" \346\226\207.txt", "new\nline", "\377\376", "a';touch pwn;'.txt" };
-	struct buf listed = BUF_INIT(1 << 20);
+	_cleanup_buf_ struct buf listed = BUF_INIT(1 << 20);
 	struct init_file f;
 
 	box_start();

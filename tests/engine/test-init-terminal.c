@@ -117,7 +117,6 @@ TEST(the_end_of_a_terminal_is_a_clean_end_J06)
 		CHECK(!r.failed);
 		CHECK_INT(r.exit.status, 5);
 		CHECK_CONTAINS(r.out.data, "last\r\n");
-		result_done(&r);
 	}
 }
 
