@@ -121,15 +121,11 @@ static int copy_out(struct sandbox *sb, const struct job *job, const struct init
 
 /* ---- the command ---- */
 
-/* What a shell says and answers when a command cannot be started. */
-static void refuse_command(const struct job *job, struct job_report *r)
+/* What a shell answers when a command cannot be started; init has said it as a shell would. */
+static void refuse_command(struct job_report *r)
 {
 	r->not_started = true;
 	r->status = r->err.code == ERR_NOT_FOUND ? 127 : 126;
-	if (r->err.code == ERR_NOT_FOUND && !strchr(job->argv[0], '/'))
-		err_set(&r->err, ERR_NOT_FOUND, "%.100s: command not found", job->argv[0]);
-	else if (r->err.sys)
-		err_set(&r->err, r->err.code, "%.100s: %s", job->argv[0], strerror(r->err.sys));
 }
 
 static int execute(struct sandbox *sb, const struct job *job, struct job_plan *plan, struct job_report *r)
@@ -161,7 +157,7 @@ static int execute(struct sandbox *sb, const struct job *job, struct job_plan *p
 	}
 	r->status = 125;
 	if (step == INIT_STEP_EXEC)
-		refuse_command(job, r);
+		refuse_command(r);
 	else if (step == INIT_STEP_CWD)
 		err_wrap(&r->err, "--cwd");
 	else if (step == INIT_STEP_USER)

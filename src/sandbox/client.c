@@ -210,13 +210,14 @@ static int exchange(struct spawner *s, const struct spawn_request *req, struct s
 		               "'cuvette doctor' shows what this machine lacks");
 	if (spawn_decode_reply(in, (size_t) n, ret, err) < 0)
 		return -1;
-	if (ret->type != req->type)
-		return err_set(err, ERR_INTERNAL, "the spawner answered request %u with %u", req->type, ret->type);
+	/* First of all: a spawner that could not start says why, whatever it was asked. */
 	if (ret->err.code) {
 		if (err)
 			*err = ret->err;
 		return -1;
 	}
+	if (ret->type != req->type)
+		return err_set(err, ERR_INTERNAL, "the spawner answered request %u with %u", req->type, ret->type);
 	return 0;
 }
 

@@ -111,6 +111,9 @@ static int get_tree(struct walk *w, uint32_t mode);
 
 static int get_entry(struct walk *w, int dir, const struct listing_entry *e)
 {
+	/* What a link leads to, and whether to anything, is no matter: it is copied as a link. */
+	if (S_ISLNK(e->mode) && *e->target)
+		return get_link(w, dir, e->name, e->target);
 	if (e->sys) {
 		copy_skip(&w->stats, w->box);
 		return 0;
@@ -118,8 +121,6 @@ static int get_entry(struct walk *w, int dir, const struct listing_entry *e)
 	switch (e->mode & S_IFMT) {
 	case S_IFREG:
 		return get_file(w, dir, e->name, 0);
-	case S_IFLNK:
-		return get_link(w, dir, e->name, e->target);
 	case S_IFDIR:
 		return 0;       /* later, when this directory is closed */
 	default:
