@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "init/command.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include "base/clock.h"
 #include "init/conn.h"
 #include "init/pty.h"
-#include "init/scratch.h"
 
 enum {
 	BUCKETS = 64,
 	FINISHED_MAX = 32,              /* finished commands kept until somebody asks */
-	TERMINAL_DUE = 256 << 10,       /* most that is read from a terminal after its command has exited */
 };
 
 static struct command *buckets[BUCKETS];
@@ -155,155 +151,12 @@ static void finish(struct command *cmd)
 	release(cmd);
 }
 
-/* May free the command. */
-static void check_done(struct command *cmd)
+void command_check(struct command *cmd)
 {
-	if (cmd->exited && !cmd->done && cmd->streams[0].drained && cmd->streams[1].drained)
-		finish(cmd);
-}
-
-/* ---- output ---- */
-
-/* How many bytes may be read now: what every consumer that is not behind has room for. */
-static size_t room_for_output(const struct command *cmd)
-{
-	size_t least = 0;
-
-	if (!cmd->consumers || cmd->done)
-		return INIT_PAYLOAD_MAX;
-	for (const struct conn *conn = cmd->consumers; conn; conn = conn->next) {
-		size_t room = conn_room(conn);
-
-		if (room && (!least || room < least))
-			least = room;
-	}
-	return least;
-}
-
-/* Hands on what was read into scratch.packet. */
-static void deliver(struct command *cmd, uint8_t type, size_t len)
-{
-	if (cmd->done)
-		return;
-	for (struct conn *conn = cmd->consumers, *next; conn; conn = next) {
-		next = conn->next;
-		if (!conn_output(conn, type, len))
-			conn_close(conn);
-	}
-	if (!cmd->consumers)
-		ring_push(&cmd->unread, type, scratch.packet + INIT_HEADER, len);
-}
-
-static void end_stream(struct stream *s)
-{
-	loop_drop(&s->src);
-	s->drained = true;
-}
-
-/*
- * Every consumer is behind.  Of a command that has exited and whose bytes are
- * all read, only one thing is left to learn: whether the pipe has come to its end.
- */
-static void wait_for_room(struct stream *s)
-{
-	struct pollfd poll_fd = { .fd = s->src.fd, .events = POLLIN };
-
-	if (loop_watch(&s->src, 0) < 0) {
-		end_stream(s);
-	} else if (s->command->exited && s->read_since >= s->due) {
-		if (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLHUP)
-			end_stream(s);
-		s->drained = true;
-	}
-}
-
-/*
- * Reads once.  False when there is nothing more to read for now.  EIO is how a
- * terminal says that its last user has gone (J06).
- */
-static bool read_stream(struct stream *s)
-{
-	struct command *cmd = s->command;
-	size_t room = room_for_output(cmd);
-	ssize_t n;
-
-	if (!room) {
-		wait_for_room(s);
-		return false;
-	}
-	n = read(s->src.fd, scratch.packet + INIT_HEADER, room);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		s->drained = cmd->exited;
-		return false;
-	}
-	if (n <= 0) {
-		end_stream(s);
-		return false;
-	}
-	if (!cmd->done)
-		s->bytes += (uint64_t) n;
-	if (cmd->exited)
-		s->read_since += (uint64_t) n;
-	deliver(cmd, s->type, (size_t) n);
-	return true;
-}
-
-/*
- * Reads what a command left behind when it exited, at most what was there at
- * that moment.  A slow consumer may stop this; the loop then goes on with it.
- * One read after the last byte tells whether somebody else holds the pipe.
- */
-static void drain_stream(struct stream *s)
-{
-	while (read_stream(s))
-		if (s->read_since > s->due) {
-			s->drained = true;
-			return;
-		}
-}
-
-void command_stream_ready(struct source *src, _unused_ uint32_t events)
-{
-	struct stream *s = CONTAINER_OF(src, struct stream, src);
-	struct command *cmd = s->command;
-
-	if (cmd->exited && !cmd->done)
-		drain_stream(s);
-	else
-		read_stream(s);
 	if (cmd->done)
 		release(cmd);
-	else
-		check_done(cmd);
-}
-
-void command_resume(struct command *cmd)
-{
-	for (size_t i = 0; i < 2; i++) {
-		struct stream *s = &cmd->streams[i];
-
-		if (s->src.fd >= 0 && loop_watch(&s->src, EPOLLIN) < 0)
-			end_stream(s);  /* the kernel refuses another watch: flagged as incomplete */
-	}
-}
-
-static void drain(struct command *cmd)
-{
-	for (size_t i = 0; i < 2; i++) {
-		struct stream *s = &cmd->streams[i];
-		int pending = 0;
-
-		if (s->src.fd < 0) {
-			s->drained = true;
-			continue;
-		}
-		/* A terminal does not say how much is on its way through the line discipline. */
-		if (cmd->terminal)
-			s->due = TERMINAL_DUE;
-		else if (ioctl(s->src.fd, FIONREAD, &pending) == 0)
-			s->due = (uint64_t) pending;
-		drain_stream(s);
-	}
+	else if (cmd->exited && cmd->streams[0].drained && cmd->streams[1].drained)
+		finish(cmd);
 }
 
 /* ---- reaping ---- */
@@ -349,8 +202,8 @@ void command_reaped(pid_t pid, int status, const struct rusage *usage)
 	cmd->exited = true;
 	fill_exit(cmd, status, usage);
 	loop_drop(&cmd->input);
-	drain(cmd);
-	check_done(cmd);
+	command_drain(cmd);
+	command_check(cmd);
 }
 
 /* ---- consumers ---- */

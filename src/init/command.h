@@ -14,6 +14,9 @@
  * What ends a command is its own end, never the end of its output: a process
  * that it left behind may hold the pipes for days.  Such pipes go on being
  * emptied, and what comes out is dropped.
+ *
+ * Emptying pipes that nobody listens to is work that a sandbox can make for
+ * init, which no cpu limit covers; so it has a budget per time.
  */
 #include <sys/resource.h>
 #include "init/loop.h"
@@ -31,6 +34,8 @@ struct stream {
 	uint64_t bytes;         /* read until it was done */
 	uint64_t due;           /* what was in it when the command was reaped */
 	uint64_t read_since;    /* and how much of that is read */
+	struct stream *next_resting;    /* see rest() */
+	bool resting;
 };
 
 struct command {
@@ -87,7 +92,15 @@ void command_end_input(struct command *cmd);
 int command_signal(struct command *cmd, uint32_t sig, struct err *err) _must_check_;
 int command_resize(struct command *cmd, uint16_t rows, uint16_t cols, struct err *err) _must_check_;
 
-/* Between command.c and start.c: a command enters the table; its sources' callbacks. */
+/* ---- between command.c, output.c and start.c ---- */
+
+/* Reads what a command that has just exited left behind. */
+void command_drain(struct command *cmd);
+
+/* Looks whether it is done, or not needed any more.  May free it. */
+void command_check(struct command *cmd);
+
+/* It enters the table; callbacks of its sources. */
 void command_add(struct command *cmd);
 void command_stream_ready(struct source *src, uint32_t events);
 void command_input_ready(struct source *src, uint32_t events);

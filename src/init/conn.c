@@ -349,6 +349,9 @@ static void refuse(int fd)
 
 	err_set(&err, ERR_EXHAUSTED, "the sandbox's init serves at most %d connections", CONNS_MAX);
 	conn_send_error(fd, &err, INIT_STEP_REQUEST);
+	/* Closing with a request unread would reach the host as ECONNRESET before the answer. */
+	while (recv(fd, scratch.packet, sizeof scratch.packet, MSG_DONTWAIT) > 0)
+		;
 }
 
 static void serve(int fd)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "init/loop.h"
 
+#include "base/clock.h"
+
 static int epoll_fd = -1;
 static bool descriptors_shared;
 
@@ -8,6 +10,11 @@ static bool descriptors_shared;
  * meanwhile is struck out, because its memory may be gone. */
 static struct epoll_event batch[8];
 static int batch_next, batch_len;
+
+static struct {
+	void (*fn)(void);       /* NULL: none */
+	uint64_t at_ns;
+} later;
 
 int loop_init(void)
 {
@@ -52,27 +59,50 @@ void loop_set_shared(bool shared)
 	descriptors_shared = shared;
 }
 
+void loop_call_after(unsigned ms, void (*fn)(void))
+{
+	if (later.fn)
+		return;
+	later.fn = fn;
+	later.at_ns = now_ns() + (uint64_t) ms * 1000000;
+}
+
+static void call_if_due(void)
+{
+	void (*fn)(void) = later.fn;
+
+	if (!fn || now_ns() < later.at_ns)
+		return;
+	later.fn = NULL;
+	fn();
+}
+
+static void serve_batch(void)
+{
+	while (batch_next < batch_len) {
+		struct epoll_event *event = &batch[batch_next++];
+		struct source *src = event->data.ptr;
+
+		if (src && src->events)
+			src->ready(src, event->events);
+	}
+}
+
 void loop_run(int idle_ms, void (*idle)(void))
 {
-	int timeout = idle_ms;
+	bool is_idle = false;
 
 	for (;;) {
+		int timeout = later.fn ? ms_until(later.at_ns) : is_idle ? -1 : idle_ms;
+
 		batch_next = 0;
 		batch_len = epoll_wait(epoll_fd, batch, ARRAY_SIZE(batch), timeout);
-		if (batch_len < 0) {
-			if (errno == EINTR)
-				continue;
+		if (batch_len < 0 && errno != EINTR)
 			return;
-		}
-		if (batch_len == 0)
+		if (batch_len == 0 && !later.fn)
 			idle();
-		timeout = batch_len ? idle_ms : -1;
-		while (batch_next < batch_len) {
-			struct epoll_event *event = &batch[batch_next++];
-			struct source *src = event->data.ptr;
-
-			if (src && src->events)
-				src->ready(src, event->events);
-		}
+		is_idle = batch_len == 0 && !later.fn;
+		serve_batch();
+		call_if_due();
 	}
 }

@@ -38,6 +38,10 @@ void loop_drop(struct source *src);
  */
 void loop_set_shared(bool shared);
 
+/* Calls fn() once, in that many milliseconds.  There is one such call at a time: a second
+ * one before it happens changes nothing. */
+void loop_call_after(unsigned ms, void (*fn)(void));
+
 /* Serves for ever; returns only when epoll itself fails.  After `idle_ms` without an event
  * idle() is called once, until there is an event again. */
 void loop_run(int idle_ms, void (*idle)(void));

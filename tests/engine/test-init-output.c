@@ -278,3 +278,48 @@ TEST(stderr_can_be_merged_and_keeps_its_place)
 	CHECK_STR(r.out.data, "1\n2\n3\n");
 	CHECK_INT(r.err.len, 0);
 }
+
+/* Processor time of init in milliseconds. */
+static long init_cpu_ms(void)
+{
+	char path[64], text[1024], *at;
+	unsigned long user, system;
+	struct err err;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", box.pid);
+	CHECK_OK(read_file_at(AT_FDCWD, path, text, sizeof text, &err));
+	at = strrchr(text, ')');
+	CHECK(at && sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2);
+	return (long) (user + system) * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+TEST(a_flood_that_nobody_hears_goes_on_and_costs_init_little_A04)
+{
+	long cpu;
+	int fd;
+
+	if (getenv("CUVETTE_INIT"))
+		SKIP("measures time");
+	box_start();
+	/* One whose host left, and one that outlives its command. */
+	fd = begin_shell("yes", 0);
+	wait_started(fd);
+	close(fd);
+	run_shell("yes & sleep 0.1", &r);
+	CHECK_INT(r.exit.flags, INIT_EXIT_INCOMPLETE);
+	usleep(200000);
+	cpu = init_cpu_ms();
+	usleep(2000000);
+	cpu = init_cpu_ms() - cpu;
+	CHECK(cpu < 700);
+	CHECK(init_memory_kib() < 1000);
+	/* Both are still writing. */
+	run_shell("for p in /proc/[0-9]*; do case $(cat $p/comm) in yes) set -- $(grep wchar $p/io); echo $2;; esac; done; sleep 0.3; "
+	          "for p in /proc/[0-9]*; do case $(cat $p/comm) in yes) set -- $(grep wchar $p/io); echo $2;; esac; done", &r);
+	{
+		unsigned long long before[2], after[2];
+
+		CHECK_INT(sscanf(r.out.data, "%llu %llu %llu %llu", &before[0], &before[1], &after[0], &after[1]), 4);
+		CHECK(after[0] > before[0] + 1000000 && after[1] > before[1] + 1000000);
+	}
+}

@@ -396,6 +396,7 @@ TEST(connections_are_bounded)
 	CHECK_INT(refused, 88);
 	for (size_t i = 0; i < 600; i++)
 		close(fds[i]);
+	usleep(200000);
 	run_shell("echo fine", &r);
 	CHECK_STR(r.out.data, "fine\n");
 }
