@@ -25,4 +25,4 @@ void netns_cancel(struct netns_maker *m);
 
 /* True when no socket of any kind is left in it, TIME_WAIT included; false also when that
  * cannot be told.  Enters it and comes back to own_fd. */
-bool netns_is_clean(int fd, int own_fd);
+bool netns_is_clean(int fd, int own_fd, int proc_fd);

@@ -122,17 +122,20 @@ static int make_cgroup(struct engine *e, struct slot *s, struct err *err)
 	return cgroup_create(e->cgroups, name, s->uid_base, &s->cgroup, err);
 }
 
-static int take_netns(struct engine *e, int *ret_fd, struct err *err)
+/* The dearest part, so it is made beside all the others. */
+static int begin_netns(struct engine *e, struct netns_maker **ret, struct err *err)
 {
-	static struct netns_maker m;
+	static struct netns_maker maker;        /* single-threaded; too large to clear each time */
 
 	if (e->first_netns_started) {
 		e->first_netns_started = false;
-		return netns_finish(&e->first_netns, ret_fd, err);
+		*ret = &e->first_netns;
+		return 0;
 	}
-	if (netns_start(&m, e->proc_fd, err) < 0)
+	if (netns_start(&maker, e->proc_fd, err) < 0)
 		return -1;
-	return netns_finish(&m, ret_fd, err);
+	*ret = &maker;
+	return 0;
 }
 
 static int take_number(struct engine *e, unsigned *ret, struct err *err)
@@ -152,6 +155,7 @@ static int take_number(struct engine *e, unsigned *ret, struct err *err)
 int slot_create(struct engine *e, struct slot **ret, struct err *err)
 {
 	int tasks[CGROUP_TASKS_MAX];
+	struct netns_maker *netns = NULL;
 	struct userns_spec userns;
 	unsigned number = 0;
 	struct slot *s;
@@ -162,17 +166,20 @@ int slot_create(struct engine *e, struct slot **ret, struct err *err)
 	s->number = number;
 	s->uid_base = ENGINE_UID_BASE + number * USERNS_RANGE;
 	s->userns_fd = s->cgroupns_fd = s->netns_fd = -1;
-	if (make_cgroup(e, s, err) < 0)
+	if (begin_netns(e, &netns, err) < 0 || make_cgroup(e, s, err) < 0)
 		goto fail;
 	userns = (struct userns_spec) {
 		.proc_fd = e->proc_fd, .uid_base = s->uid_base, .cgroup_fd = cgroup_box_fd(s->cgroup),
 		.tasks_fds = tasks, .ntasks = cgroup_tasks_fds(s->cgroup, tasks),
 	};
-	if (userns_create(&userns, &s->userns_fd, &s->cgroupns_fd, err) < 0 || take_netns(e, &s->netns_fd, err) < 0)
+	if (userns_create(&userns, &s->userns_fd, &s->cgroupns_fd, err) < 0 ||
+	    netns_finish(netns, &s->netns_fd, err) < 0)
 		goto fail;
 	*ret = s;
 	return 0;
 fail:
+	if (netns)
+		netns_cancel(netns);
 	slot_destroy(e, s);
 	return err_wrap(err, "slot %u", number);
 }
@@ -211,7 +218,9 @@ bool slot_recycle(struct engine *e, struct slot *s)
 		return false;
 	if (cgroup_kill_all(s->cgroup, KILL_TIMEOUT_MS, &err) < 0 || cgroup_recycle(s->cgroup, &err) < 0)
 		return false;
-	return netns_is_clean(s->netns_fd, e->own_netns_fd);
+	/* Its counters have just been read; nothing runs in it until its next box. */
+	s->used = false;
+	return netns_is_clean(s->netns_fd, e->own_netns_fd, e->proc_fd);
 }
 
 void slot_destroy(struct engine *e, struct slot *s)
