@@ -30,7 +30,8 @@ enum {
 
 /*
  * What the spawner leaves in init's descriptor table.  argv[1] is two digits:
- * whether INIT_FD_CGROUP is there, and how many INIT_FD_TASKS follow.
+ * whether INIT_FD_CGROUP is there, and how many INIT_FD_TASKS follow.  argv[2]
+ * may be the hard RLIMIT_NOFILE of commands; init keeps its own.
  */
 enum {
 	INIT_FD_LISTEN = 3,     /* bound and listening, SEQPACKET, abstract name "cuvette" */
@@ -59,7 +60,8 @@ enum init_type {
 
 	/* init to host */
 	INIT_PONG = 64,         /* u32 INIT_VERSION, u32 live commands */
-	INIT_ERROR,             /* struct init_error; ends the operation */
+	INIT_ERROR,             /* struct init_error; ends the operation (after STARTED: answers a bad SIGNAL or
+	                         * RESIZE, and the command goes on) */
 	INIT_STARTED,           /* u32 pid, str shell-visible program path */
 	INIT_STDOUT,            /* raw bytes; everything a PTY prints comes as STDOUT */
 	INIT_STDERR,

@@ -400,3 +400,23 @@ TEST(connections_are_bounded)
 	run_shell("echo fine", &r);
 	CHECK_STR(r.out.data, "fine\n");
 }
+
+TEST(commands_do_not_have_clone3_where_init_has_it_A08)
+{
+	static const char script[] = "print syscall(435, 0, 0) < 0 ? $!{ENOSYS} ? 'hidden' : 'there' : 'worked'";
+	char *argv[] = { (char *) "/usr/bin/perl", (char *) "-e", (char *) script, NULL };
+	struct init_exec exec = { .argv = argv };
+
+	box.filtered = true;
+	box_start();
+	run_exec(&exec, &r);
+	if (r.failed && r.error.code == ERR_NOT_FOUND)
+		SKIP("needs perl");
+	CHECK_STR(r.out.data, "hidden");
+	snprintf(exec.user, sizeof exec.user, "root");
+	run_exec(&exec, &r);
+	CHECK_STR(r.out.data, "hidden");
+	/* Threads and processes work as ever. */
+	run_shell("seq 3 | sort -rn | head -n 1; (echo sub)", &r);
+	CHECK_STR(r.out.data, "3\nsub\n");
+}
