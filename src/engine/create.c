@@ -327,10 +327,28 @@ static void restore_fds(const struct create_plan *plan)
 		dup3(FIRST_PASSED_FD + CREATE_PASS_MAX, fd, O_CLOEXEC);
 }
 
-static void reap(pid_t pid)
+static int reap(pid_t pid)
 {
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+	int status = 0;
+
+	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
 		;
+	return status;
+}
+
+/* Somebody killed A, so nothing else was reported.  B may live: the kernel has told its pidfd, and
+ * it runs on our stacks, so it must be gone before the next creation. */
+static void end_orphan(struct performance *p)
+{
+	siginfo_t info;
+
+	p->error = EINTR;
+	if (p->pidfd < 0)
+		return;
+	sys_pidfd_send_signal(p->pidfd, SIGKILL);
+	while (waitid(P_PIDFD, (id_t) p->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+		;
+	p->pid = -1;
 }
 
 int create_perform(const struct create_plan *plan, pid_t *ret_pid, int *ret_pidfd, struct err *err)
@@ -345,7 +363,8 @@ int create_perform(const struct create_plan *plan, pid_t *ret_pid, int *ret_pidf
 	a = sys_clone_call(&args, stack_a, sizeof stack_a, run_a, &p);
 	if (a < 0)
 		return err_sys(err, errno, "start the sandbox's first process");
-	reap(a);
+	if (WIFSIGNALED(reap(a)))
+		end_orphan(&p);
 	restore_fds(plan);
 	if (!p.error) {
 		*ret_pid = p.pid;
