@@ -313,10 +313,14 @@ int box_enable_terminals(struct engine *e, struct box *b, struct err *err)
 int box_usage(const struct box *b, struct box_usage *ret, struct err *err)
 {
 	struct statfs st;
+	uint64_t free_bytes;
 
 	if (fstatfs(b->upper_fd, &st) < 0)
 		return err_sys(err, errno, "read the disk usage");
-	ret->disk_bytes = (uint64_t) (st.f_blocks - st.f_bfree) * (uint64_t) st.f_bsize;
+	/* Counted from the limit, so that what a filesystem keeps for itself is in use and a full
+	 * disk is seen to be full. */
+	free_bytes = (uint64_t) st.f_bfree * (uint64_t) st.f_bsize;
+	ret->disk_bytes = b->disk_bytes - MIN(b->disk_bytes, free_bytes);
 	ret->disk_inodes = (uint64_t) (st.f_files - st.f_ffree);
 	/* What make_upper() added to the limit is no file of the box. */
 	if (b->image_fd < 0)
