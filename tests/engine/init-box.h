@@ -30,8 +30,9 @@ static struct {
 	pid_t pid;              /* of init, seen from here */
 	char name[64];          /* abstract name of its socket, without the NUL in front */
 	int tasks_fd;           /* given to init as its one `tasks` file, or -1 */
+	int cgroup_fd;          /* given to init as the group of its commands, or -1 */
 	bool filtered;          /* a seccomp filter that allows everything is on */
-} box = { .tasks_fd = -1 };
+} box = { .tasks_fd = -1, .cgroup_fd = -1 };
 
 /* ---- the box ---- */
 
@@ -130,17 +131,19 @@ static const char *init_program(void)
 
 static _noreturn_ void become_init(int program, int listener)
 {
-	char *argv[] = { (char *) "cuvette-init", (char *) (box.tasks_fd >= 0 ? "01" : "00"), (char *) "4096", NULL };
+	char digits[3] = { box.cgroup_fd >= 0 ? '1' : '0', box.tasks_fd >= 0 ? '1' : '0', '\0' };
+	char *argv[] = { (char *) "cuvette-init", digits, (char *) "4096", NULL };
 	char *env[] = { (char *) "ASAN_OPTIONS=detect_leaks=0", NULL };
-	int tasks = box.tasks_fd >= 0 ? fcntl(box.tasks_fd, F_DUPFD, 100) : -1;
+	/* Out of the way of the numbers that they get. */
+	int tasks = box.tasks_fd >= 0 ? fcntl(box.tasks_fd, F_DUPFD_CLOEXEC, 100) : -1;
+	int cgroup = box.cgroup_fd >= 0 ? fcntl(box.cgroup_fd, F_DUPFD_CLOEXEC, 100) : -1;
 
 	program = fcntl(program, F_DUPFD_CLOEXEC, 110);
 	CHECK(dup2(listener, INIT_FD_LISTEN) >= 0);
-	if (tasks >= 0)
-		CHECK(dup2(tasks, INIT_FD_TASKS) >= 0);
 	close(0);
-	if (tasks < 0)
-		syscall(SYS_close_range, 4, 109, 0);
+	syscall(SYS_close_range, INIT_FD_LISTEN + 1, 99, 0);
+	CHECK(tasks < 0 || dup2(tasks, INIT_FD_TASKS) >= 0);
+	CHECK(cgroup < 0 || dup2(cgroup, INIT_FD_CGROUP) >= 0);
 	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
 	syscall(SYS_execveat, program, "", argv, env, AT_EMPTY_PATH);
 	FAIL("exec %s: %s", init_program(), strerror(errno));
@@ -234,15 +237,21 @@ struct packet {
 	int fd;                 /* that came with it, or -1 */
 };
 
-static void send_packet(int fd, uint8_t type, uint16_t flags, const void *payload, size_t len)
+/* With a descriptor, or -1. */
+static void send_packet_fd(int fd, uint8_t type, uint16_t flags, const void *payload, size_t len, int pass_fd)
 {
 	static uint8_t data[INIT_PACKET_MAX];
 
 	init_put_header(data, type, flags, (uint32_t) len);
 	if (len)
 		memcpy(data + INIT_HEADER, payload, len);
-	if (send_msg(fd, data, INIT_HEADER + len, NULL, 0) < 0)
+	if (send_msg(fd, data, INIT_HEADER + len, &pass_fd, pass_fd >= 0) < 0)
 		FAIL("send packet %u: %s", type, strerror(errno));
+}
+
+static void send_packet(int fd, uint8_t type, uint16_t flags, const void *payload, size_t len)
+{
+	send_packet_fd(fd, type, flags, payload, len, -1);
 }
 
 /* False at the end of the connection. */
