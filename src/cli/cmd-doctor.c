@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "engine/features.h"
 #include "sandbox/sandbox.h"
@@ -95,20 +95,25 @@ static void print_text(const struct layers *layers)
 
 static void print_json(const struct layers *layers)
 {
-	json_auto_t *out = json_object();
-	json_t *list = json_array();
+	_cleanup_json_ struct json j = JSON_INIT;
 
+	json_open(&j, NULL, '{');
+	json_bool(&j, "usable", is_usable(layers));
+	json_open(&j, "layers", '[');
 	for (size_t i = 0; i < layers->count; i++) {
 		const struct layer *l = &layers->list[i];
 
-		json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:s}", "name", l->name, "required",
-		                                      (int) l->required, "state", states[l->state],
-		                                      "text", l->text, "fix", l->fix));
+		json_open(&j, NULL, '{');
+		json_str(&j, "name", l->name);
+		json_bool(&j, "required", l->required);
+		json_str(&j, "state", states[l->state]);
+		json_str(&j, "text", l->text);
+		json_str(&j, "fix", l->fix);
+		json_close(&j, '}');
 	}
-	json_object_set_new(out, "usable", json_boolean(is_usable(layers)));
-	json_object_set_new(out, "layers", list);
-	json_dumpf(out, stdout, JSON_INDENT(2));
-	putchar('\n');
+	json_close(&j, ']');
+	json_close(&j, '}');
+	puts(j.out.data);
 }
 
 static int diagnose(const struct doctor_options *o)

@@ -10,7 +10,9 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <linux/fs.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "cli/job.h"
@@ -36,7 +38,7 @@ static ssize_t write_now(const struct output *out, int fd, const char *data, siz
 
 	if (out->is_file[fd - 1])
 		return write(fd, data, len);
-	n = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);
+	n = syscall(SYS_pwritev2, fd, &iov, 1, -1L, -1L, RWF_NOWAIT);
 	if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS))
 		return n;
 	if (!is_writable(fd)) {

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/str.h"
 #include "cli/job.h"
-
-static json_t *number(uint64_t v)
-{
-	return json_integer((json_int_t) MIN(v, (uint64_t) INT64_MAX));
-}
-
-static json_t *milliseconds(uint64_t us)
-{
-	return json_real((double) us / 1000);
-}
 
 /* ---- streams ---- */
 
@@ -40,28 +30,26 @@ static char *base64(const char *data, size_t len)
 }
 
 /* Text for people and models; the exact bytes beside it only where the text had to be repaired. */
-static void put_stream(json_t *out, const char *name, const struct buf *b, uint64_t produced)
+static void put_stream(struct json *j, const char *name, const struct buf *b, uint64_t produced)
 {
+	const char *data = b->data ? b->data : "";
 	/* A cut at the ceiling may have split a character: that is no defect of the output. */
-	size_t len = produced > b->len ? utf8_complete_prefix(b->data ? b->data : "", b->len) : b->len;
-	_cleanup_buf_ struct buf text = BUF_INIT(SIZE_MAX / 4);
+	size_t len = produced > b->len ? utf8_complete_prefix(data, b->len) : b->len;
 	char key[32];
-	bool lossy = false;
 
-	(void) !utf8_append_lossy(&text, b->data ? b->data : "", len, &lossy, NULL);
-	json_object_set_new(out, name, json_stringn_nocheck(text.data ? text.data : "", text.len));
-	if (lossy) {
-		_cleanup_free_ char *exact = base64(b->data, b->len);
+	json_text(j, name, data, len);
+	if (!utf8_is_valid(data, len)) {
+		_cleanup_free_ char *exact = base64(data, b->len);
 
 		snprintf(key, sizeof key, "%s_base64", name);
-		json_object_set_new(out, key, json_string_nocheck(exact));
+		json_str(j, key, exact);
 	}
 	snprintf(key, sizeof key, "%s_bytes", name);
-	json_object_set_new(out, key, number(produced));
+	json_u64(j, key, produced);
 }
 
 /* The shell's sentence about a command that could not be started is its stderr. */
-static void put_streams(json_t *out, const struct job_report *r)
+static void put_streams(struct json *j, const struct job_report *r)
 {
 	_cleanup_buf_ struct buf message = BUF_INIT(1024);
 	const struct buf *err_text = &r->output.collected[1];
@@ -72,10 +60,10 @@ static void put_streams(json_t *out, const struct job_report *r)
 		err_text = &message;
 		err_bytes = message.len;
 	}
-	put_stream(out, "stdout", &r->output.collected[0], MAX(r->result.exit.stdout_bytes, r->output.collected[0].len));
-	put_stream(out, "stderr", err_text, MAX(err_bytes, err_text->len));
-	json_object_set_new(out, "truncated", json_boolean(r->result.truncated));
-	json_object_set_new(out, "output_incomplete", json_boolean(r->result.exit.flags & INIT_EXIT_INCOMPLETE));
+	put_stream(j, "stdout", &r->output.collected[0], MAX(r->result.exit.stdout_bytes, r->output.collected[0].len));
+	put_stream(j, "stderr", err_text, MAX(err_bytes, err_text->len));
+	json_bool(j, "truncated", r->result.truncated);
+	json_bool(j, "output_incomplete", r->result.exit.flags & INIT_EXIT_INCOMPLETE);
 }
 
 /* ---- the outcome ---- */
@@ -93,39 +81,37 @@ static const char *status_name(const struct job_report *r)
 	return r->result.exit.signaled ? "signaled" : "exited";
 }
 
-static json_t *signal_name(unsigned number_)
+/* The names that a shell's `kill -l` prints; the C library here has none. */
+static void put_signal_name(struct json *j, unsigned number)
 {
-	const char *name = sigabbrev_np((int) number_);
-	char text[32];
+	static const char *const names[] = {
+		[SIGHUP] = "SIGHUP", [SIGINT] = "SIGINT", [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL", [SIGTRAP] = "SIGTRAP",
+		[SIGABRT] = "SIGABRT", [SIGBUS] = "SIGBUS", [SIGFPE] = "SIGFPE", [SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1",
+		[SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2", [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM",
+		[SIGTERM] = "SIGTERM", [SIGSTKFLT] = "SIGSTKFLT", [SIGCHLD] = "SIGCHLD", [SIGCONT] = "SIGCONT",
+		[SIGSTOP] = "SIGSTOP", [SIGTSTP] = "SIGTSTP", [SIGTTIN] = "SIGTTIN", [SIGTTOU] = "SIGTTOU",
+		[SIGURG] = "SIGURG", [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGVTALRM] = "SIGVTALRM",
+		[SIGPROF] = "SIGPROF", [SIGWINCH] = "SIGWINCH", [SIGIO] = "SIGIO", [SIGPWR] = "SIGPWR", [SIGSYS] = "SIGSYS",
+	};
+	char text[16];
 
-	if (name)
-		snprintf(text, sizeof text, "SIG%s", name);
-	else
-		snprintf(text, sizeof text, "SIG%u", number_);
-	return json_string(text);
+	snprintf(text, sizeof text, "SIG%u", number);
+	json_str(j, "signal_name", number < ARRAY_SIZE(names) && names[number] ? names[number] : text);
 }
 
-static json_t *lossy_text(const char *text)
+static void put_killed_process(struct json *j, const struct init_exit *e)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT(4096);
-
-	(void) !utf8_append_lossy(&b, text, strlen(text), NULL, NULL);
-	return json_stringn_nocheck(b.data ? b.data : "", b.len);
+	if (!(e->flags & INIT_EXIT_KILLED)) {
+		json_null(j, "process");
+		return;
+	}
+	json_open(j, "process", '{');
+	json_u64(j, "pid", e->killed_pid);
+	json_str(j, "name", e->killed_name);
+	json_close(j, '}');
 }
 
-static json_t *killed_process(const struct init_exit *e)
-{
-	json_t *p;
-
-	if (!(e->flags & INIT_EXIT_KILLED))
-		return json_null();
-	p = json_object();
-	json_object_set_new(p, "pid", number(e->killed_pid));
-	json_object_set_new(p, "name", lossy_text(e->killed_name));
-	return p;
-}
-
-static json_t *limit_object(const struct job_report *r)
+static void put_limit(struct json *j, const struct job_report *r)
 {
 	static const char *const kinds[] = {
 		[EXEC_LIMIT_WALL] = "time", [EXEC_LIMIT_MEMORY] = "memory", [EXEC_LIMIT_PIDS] = "pids",
@@ -138,11 +124,11 @@ static json_t *limit_object(const struct job_report *r)
 	};
 	const struct spawn_stats *s = &r->stats;
 	uint64_t limit = 0, peak = 0;
-	json_t *o;
 
 	switch (r->result.limit) {
 	case EXEC_LIMIT_NONE:
-		return json_null();
+		json_null(j, "limit");
+		return;
 	case EXEC_LIMIT_WALL:
 		limit = r->plan->timeout_ms;
 		peak = r->result.exit.wall_us / 1000;
@@ -167,94 +153,92 @@ static json_t *limit_object(const struct job_report *r)
 		peak = MAX(r->result.exit.stdout_bytes, r->result.exit.stderr_bytes);
 		break;
 	}
-	o = json_object();
-	json_object_set_new(o, "kind", json_string(kinds[r->result.limit]));
-	json_object_set_new(o, "limit", number(limit));
-	json_object_set_new(o, "peak", number(peak));
-	json_object_set_new(o, "unit", json_string(units[r->result.limit]));
-	json_object_set_new(o, "process", killed_process(&r->result.exit));
-	return o;
+	json_open(j, "limit", '{');
+	json_str(j, "kind", kinds[r->result.limit]);
+	json_u64(j, "limit", limit);
+	json_u64(j, "peak", peak);
+	json_str(j, "unit", units[r->result.limit]);
+	put_killed_process(j, &r->result.exit);
+	json_close(j, '}');
 }
 
-static void put_outcome(json_t *out, const struct job_report *r)
+static void put_outcome(struct json *j, const struct job_report *r)
 {
 	const struct init_exit *e = &r->result.exit;
-	bool signaled = r->ran && e->signaled;
 
-	json_object_set_new(out, "status", json_string(status_name(r)));
-	json_object_set_new(out, "exit_code", json_integer(r->status));
-	json_object_set_new(out, "signal", signaled ? json_integer(e->status) : json_null());
-	json_object_set_new(out, "signal_name", signaled ? signal_name(e->status) : json_null());
-	json_object_set_new(out, "timed_out", json_boolean(r->result.timed_out));
-	json_object_set_new(out, "oom_killed", json_boolean(r->has_stats && r->stats.oom_kills));
-	json_object_set_new(out, "limit", limit_object(r));
-	json_object_set_new(out, "reason", r->result.reason[0] ? lossy_text(r->result.reason) : json_null());
+	json_str(j, "status", status_name(r));
+	json_u64(j, "exit_code", (uint64_t) r->status);
+	if (r->ran && e->signaled) {
+		json_u64(j, "signal", e->status);
+		put_signal_name(j, e->status);
+	} else {
+		json_null(j, "signal");
+		json_null(j, "signal_name");
+	}
+	json_bool(j, "timed_out", r->result.timed_out);
+	json_bool(j, "oom_killed", r->has_stats && r->stats.oom_kills);
+	put_limit(j, r);
+	json_str(j, "reason", r->result.reason[0] ? r->result.reason : NULL);
 }
 
 /* ---- numbers ---- */
 
-static json_t *pairs(size_t count, const char *const names[], const uint64_t values[])
+static void put_numbers(struct json *j, const char *key, size_t count, const char *const names[], const uint64_t values[])
 {
-	json_t *o = json_object();
-
+	json_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
-		json_object_set_new(o, names[i], number(values[i]));
-	return o;
+		json_u64(j, names[i], values[i]);
+	json_close(j, '}');
 }
-#define PAIRS(names, ...) \
-	pairs(ARRAY_SIZE(names), names, (const uint64_t[ARRAY_SIZE(names)]) { __VA_ARGS__ })
+#define PUT_NUMBERS(j, key, names, ...) \
+	put_numbers(j, key, ARRAY_SIZE(names), names, (const uint64_t[ARRAY_SIZE(names)]) { __VA_ARGS__ })
 
-static void put_times(json_t *out, const struct job_report *r)
+static void put_times(struct json *j, const struct job_report *r)
 {
 	const struct init_exit *e = &r->result.exit;
-	json_t *times = json_object();
 
-	json_object_set_new(times, "wall_ms", milliseconds(e->wall_us));
-	json_object_set_new(times, "user_ms", milliseconds(e->user_us));
-	json_object_set_new(times, "system_ms", milliseconds(e->system_us));
-	json_object_set_new(times, "create_ms", milliseconds(r->create_us));
-	json_object_set_new(times, "total_ms", milliseconds(r->total_us));
-	json_object_set_new(out, "times", times);
+	json_open(j, "times", '{');
+	json_milli(j, "wall_ms", e->wall_us);
+	json_milli(j, "user_ms", e->user_us);
+	json_milli(j, "system_ms", e->system_us);
+	json_milli(j, "create_ms", r->create_us);
+	json_milli(j, "total_ms", r->total_us);
+	json_close(j, '}');
 }
 
-static void put_counters(json_t *out, const struct spawn_stats *s)
+static void put_counters(struct json *j, const struct spawn_stats *s)
 {
 	static const char *const memory[] = { "peak_bytes", "limit_bytes", "oom_kills" };
 	static const char *const pids[] = { "limit", "refused" };
 	static const char *const io[] = { "read_bytes", "write_bytes" };
 	static const char *const disk[] = { "used_bytes", "limit_bytes", "inodes_used", "inodes_limit" };
 
-	json_object_set_new(out, "cpu_ms", milliseconds(s->cpu_us));
-	json_object_set_new(out, "memory", PAIRS(memory, s->memory_peak_bytes, s->memory_limit_bytes, s->oom_kills));
-	json_object_set_new(out, "pids", PAIRS(pids, s->pids_limit, s->pids_refused));
-	json_object_set_new(out, "io", PAIRS(io, s->io_read_bytes, s->io_write_bytes));
-	json_object_set_new(out, "disk", PAIRS(disk, s->disk_used_bytes, s->disk_limit_bytes, s->inodes_used,
-	                                       s->inodes_limit));
-}
-
-static void put_error(json_t *out, const struct err *err)
-{
-	json_t *e = json_object();
-
-	json_object_set_new(e, "code", json_string(err_name(err)));
-	json_object_set_new(e, "message", lossy_text(err->msg));
-	json_object_set_new(out, "error", e);
+	json_milli(j, "cpu_ms", s->cpu_us);
+	PUT_NUMBERS(j, "memory", memory, s->memory_peak_bytes, s->memory_limit_bytes, s->oom_kills);
+	PUT_NUMBERS(j, "pids", pids, s->pids_limit, s->pids_refused);
+	PUT_NUMBERS(j, "io", io, s->io_read_bytes, s->io_write_bytes);
+	PUT_NUMBERS(j, "disk", disk, s->disk_used_bytes, s->disk_limit_bytes, s->inodes_used, s->inodes_limit);
 }
 
 void print_report_json(const struct job_report *r)
 {
-	json_auto_t *out = json_object();
+	_cleanup_json_ struct json j = JSON_INIT;
 
-	put_outcome(out, r);
-	put_streams(out, r);
-	put_times(out, r);
+	json_open(&j, NULL, '{');
+	put_outcome(&j, r);
+	put_streams(&j, r);
+	put_times(&j, r);
 	if (r->has_stats)
-		put_counters(out, &r->stats);
-	json_object_set_new(out, "sandbox", r->id[0] ? json_string(r->id) : json_null());
-	json_object_set_new(out, "template", r->digest[0] ? json_string(r->digest) : json_null());
-	if (r->err.code)
-		put_error(out, &r->err);
-	json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
-	putchar('\n');
+		put_counters(&j, &r->stats);
+	json_str(&j, "sandbox", r->id[0] ? r->id : NULL);
+	json_str(&j, "template", r->digest[0] ? r->digest : NULL);
+	if (r->err.code) {
+		json_open(&j, "error", '{');
+		json_str(&j, "code", err_name(&r->err));
+		json_str(&j, "message", r->err.msg);
+		json_close(&j, '}');
+	}
+	json_close(&j, '}');
+	puts(j.out.data);
 	fflush(stdout);
 }

@@ -6,10 +6,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -91,9 +91,47 @@ static char **clean_environment(void)
 	return env;
 }
 
+/* In a vfork child: shares our memory, so system calls only. */
+static _noreturn_ void become(const char *program, char *const argv[], char *const env[], int sock, volatile int *error)
+{
+	/* What callers and their callers are known to ignore. */
+	static const int ignored[] = { SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM };
+	sigset_t none;
+	int null_fd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	null_fd = open("/dev/null", O_RDWR);
+	dup2(null_fd, 0);
+	dup2(null_fd, 1);
+	dup2(sock, 3);
+	syscall(SYS_close_range, 4, ~0u, 0);
+	execve(program, argv, env);
+	*error = errno;
+	_exit(127);
+}
+
+/* Returns the child, or -1 with errno, also when the program could not be executed. */
+static __attribute__((noinline)) pid_t start_child(const char *program, char *const argv[], char *const env[], int sock)
+{
+	volatile int error = 0;
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		become(program, argv, env, sock, &error);
+	if (pid < 0 || !error)
+		return pid;
+	waitpid(pid, NULL, 0);
+	errno = error;
+	return -1;
+}
+
 /*
- * posix_spawn() is a vfork: its cost does not grow with the caller.  The spawner gets a
- * session of its own, so that a Ctrl-C meant for the command does not end it first.
+ * A vfork: its cost does not grow with the caller.  The spawner gets a session of its own, so
+ * that a Ctrl-C meant for the command does not end it first.
  */
 static int spawn_program(const char *program, const struct spawner_options *options, int sock, pid_t *ret,
                          struct err *err)
@@ -102,30 +140,9 @@ static int spawn_program(const char *program, const struct spawner_options *opti
 	char *argv[] = { "cuvette-spawner", "--data", (char *) (uintptr_t) data,
 	                 options->ephemeral ? "--ephemeral" : NULL, NULL };
 	_cleanup_free_ char **env = clean_environment();
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	/* What callers and their callers are known to ignore.  (All signals would be 60 system calls.) */
-	static const int reset[] = { SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM };
-	sigset_t none, defaults;
-	int r;
 
-	sigemptyset(&none);
-	sigemptyset(&defaults);
-	for (size_t i = 0; i < ARRAY_SIZE(reset); i++)
-		sigaddset(&defaults, reset[i]);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, sock, 3);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addclosefrom_np(&actions, 4);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &defaults);
-	r = posix_spawn(ret, program, &actions, &attr, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return r ? err_sys(err, r, "start %s", program) : 0;
+	*ret = start_child(program, argv, env, sock);
+	return *ret < 0 ? err_sys(err, errno, "start %s", program) : 0;
 }
 
 /* A descriptor of 0 to 2 would be overwritten by the child's own before it is moved to 3. */
