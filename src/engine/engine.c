@@ -60,20 +60,6 @@ static int open_host(struct engine *e, const char *data_dir, struct err *err)
 	return open_slots(e, err);
 }
 
-static int open_cgroups(struct engine *e, bool allow_unlimited, struct err *err)
-{
-	const char *missing;
-
-	if (cgroup_tree_open(&e->cgroups, err) < 0)
-		return err_wrap(err, "cgroups");
-	missing = cgroup_tree_missing(e->cgroups);
-	if (*missing && !allow_unlimited)
-		return err_set(err, ERR_UNIMPLEMENTED,
-		               "this host has no cgroup controller for: %s; limits could not be enforced "
-		               "(see 'cuvette doctor', or pass --allow-unlimited)", missing);
-	return 0;
-}
-
 static int leave_host(struct engine *e, struct err *err)
 {
 	int host_proc = e->proc_fd, dev;
@@ -96,14 +82,14 @@ static int leave_host(struct engine *e, struct err *err)
 	return 0;
 }
 
-int engine_open(struct engine *e, const char *data_dir, bool allow_unlimited, struct err *err)
+int engine_open(struct engine *e, const char *data_dir, struct err *err)
 {
 	*e = (struct engine) {
 		.own_netns_fd = -1, .own_mntns_fd = -1, .host_mntns_fd = -1, .data_fd = -1, .host_dev_fd = -1,
 		.root_fd = -1, .proc_fd = -1, .dev_fd = -1, .slots_fd = -1, .landlock_fd = -1,
 		.host_proc_fd = -1,
 	};
-	if (open_host(e, data_dir, err) < 0 || open_cgroups(e, allow_unlimited, err) < 0 || leave_host(e, err) < 0 ||
+	if (open_host(e, data_dir, err) < 0 || cgroup_tree_open(&e->cgroups, err) < 0 || leave_host(e, err) < 0 ||
 	    landlock_scope_open(&e->landlock_fd, err) < 0) {
 		engine_close(e);
 		return -1;

@@ -44,9 +44,9 @@ struct engine {
 
 /*
  * Opens everything that will ever be needed by path, then leaves the host's mount namespace.
- * allow_unlimited goes on where cgroup controllers are missing.
+ * Where cgroup controllers are missing it goes on: cgroup_tree_missing() tells.
  */
-int engine_open(struct engine *e, const char *data_dir, bool allow_unlimited, struct err *err) _must_check_;
+int engine_open(struct engine *e, const char *data_dir, struct err *err) _must_check_;
 void engine_close(struct engine *e);
 
 /* Kills and removes what spawners that no longer live left behind; *ret_reaped counts slots. */

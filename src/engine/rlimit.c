@@ -6,7 +6,8 @@
 int rlimit_apply(void)
 {
 	static const struct { int what; rlim_t value; } table[] = {
-		{ RLIMIT_CORE, 0 },
+		/* No file can be that small, and a host's core handler is skipped for just this value. */
+		{ RLIMIT_CORE, 1 },
 		{ RLIMIT_MEMLOCK, 8 << 20 },
 		{ RLIMIT_MSGQUEUE, 800 << 10 },
 		/* Without it one process made 96,364 timers. */

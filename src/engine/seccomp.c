@@ -30,7 +30,8 @@ enum {
 };
 #define NEWEST_REVIEWED NR_file_setattr
 
-enum action { ALLOW, DENY_EPERM, DENY_ENOSYS, CHECK_CLONE, CHECK_PERSONALITY, CHECK_IOCTL, CHECK_SOCKET, ACTION_COUNT };
+enum action { ALLOW, DENY_EPERM, DENY_ENOSYS, CHECK_CLONE, CHECK_PERSONALITY, CHECK_IOCTL, CHECK_SOCKET,
+              CHECK_SETRLIMIT, CHECK_PRLIMIT, ACTION_COUNT };
 
 static const uint16_t eperm[] = {
 	/* mounts and roots */
@@ -78,6 +79,10 @@ static enum action action_of(int nr)
 		return CHECK_IOCTL;
 	case SYS_socket: case SYS_socketpair:
 		return CHECK_SOCKET;
+	case SYS_setrlimit:
+		return CHECK_SETRLIMIT;
+	case SYS_prlimit64:
+		return CHECK_PRLIMIT;
 	default:
 		return nr > NEWEST_REVIEWED ? DENY_ENOSYS : ALLOW;
 	}
@@ -133,7 +138,7 @@ static unsigned any_of(struct assembler *a, const uint32_t *values, size_t n, un
 	return next;
 }
 
-struct verdicts { unsigned allow, eperm, enosys, eafnosupport, kill; };
+struct verdicts { unsigned allow, eperm, einval, enosys, eafnosupport, kill; };
 
 static unsigned check_clone(struct assembler *a, const struct verdicts *v)
 {
@@ -163,10 +168,15 @@ static unsigned check_socket(struct assembler *a, const struct verdicts *v)
 {
 	/* any, ICMP, TCP, UDP, ICMPv6: no SCTP, MPTCP, DCCP or UDP-Lite code is reachable */
 	static const uint32_t inet[] = { 0, 1, 6, 17, 58 };
+	/* STREAM, DGRAM, RAW: the type alone can choose SCTP (SEQPACKET) or DCCP */
+	static const uint32_t inet_types[] = { 1, 2, 3 };
 	unsigned inet_protocol, route_protocol;
 
 	any_of(a, inet, ARRAY_SIZE(inet), v->allow, v->eafnosupport);
 	inet_protocol = load(a, ARG_LOW(2));
+	any_of(a, inet_types, ARRAY_SIZE(inet_types), inet_protocol, v->eafnosupport);
+	emit(a, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);  /* SOCK_TYPE_MASK: without CLOEXEC and NONBLOCK */
+	inet_protocol = load(a, ARG_LOW(1));
 	jump_if_equal(a, 0, v->allow, v->eafnosupport);
 	route_protocol = load(a, ARG_LOW(2));
 
@@ -175,6 +185,33 @@ static unsigned check_socket(struct assembler *a, const struct verdicts *v)
 	family = jump_if_equal(a, 10 /* AF_INET6 */, inet_protocol, family);
 	family = jump_if_equal(a, 2 /* AF_INET */, inet_protocol, family);
 	jump_if_equal(a, 1 /* AF_UNIX */, v->allow, family);
+	return load(a, ARG_LOW(0));
+}
+
+/*
+ * A core dump that goes to a program of the host (a core_pattern that begins with a pipe) ignores
+ * RLIMIT_CORE but for the value 1, which is what a sandbox starts with; so the value must stay.
+ * EINVAL, because gpg and others that lower it go on after that and give up after EPERM.
+ */
+static unsigned check_setrlimit(struct assembler *a, const struct verdicts *v)
+{
+	jump_if_equal(a, 4 /* RLIMIT_CORE */, v->einval, v->allow);
+	return load(a, ARG_LOW(0));
+}
+
+static unsigned check_prlimit(struct assembler *a, const struct verdicts *v)
+{
+	unsigned set_core, core, other;
+
+	/* Asking (a new limit of NULL) is fine. */
+	jump_if_equal(a, 0, v->allow, v->einval);
+	set_core = load(a, ARG_LOW(2) + 4);
+	jump_if_equal(a, 0, set_core, v->einval);
+	core = load(a, ARG_LOW(2));
+	jump_if_equal(a, 4, core, v->allow);
+	other = load(a, ARG_LOW(1));
+	/* Root inside has init's uid, and init needs its descriptors. */
+	jump_if_equal(a, 1, v->eperm, other);
 	return load(a, ARG_LOW(0));
 }
 
@@ -203,6 +240,7 @@ void seccomp_compile(struct seccomp_filter *filter)
 	memset(&a, 0, sizeof a);
 	v.allow = ret(&a, SECCOMP_RET_ALLOW);
 	v.eperm = ret(&a, SECCOMP_RET_ERRNO | EPERM);
+	v.einval = ret(&a, SECCOMP_RET_ERRNO | EINVAL);
 	v.enosys = ret(&a, SECCOMP_RET_ERRNO | ENOSYS);
 	v.eafnosupport = ret(&a, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 	v.kill = ret(&a, SECCOMP_RET_KILL_PROCESS);
@@ -213,6 +251,8 @@ void seccomp_compile(struct seccomp_filter *filter)
 	actions[CHECK_PERSONALITY] = check_personality(&a, &v);
 	actions[CHECK_IOCTL] = check_ioctl(&a, &v);
 	actions[CHECK_SOCKET] = check_socket(&a, &v);
+	actions[CHECK_SETRLIMIT] = check_setrlimit(&a, &v);
+	actions[CHECK_PRLIMIT] = check_prlimit(&a, &v);
 
 	for (int nr = 0; nr <= NEWEST_REVIEWED + 1; nr++) {
 		if (nr && action_of(nr) == action_of(nr - 1))
@@ -255,6 +295,9 @@ int seccomp_verdict(const struct seccomp_filter *filter, uint32_t arch, int nr, 
 		switch (i->code) {
 		case BPF_LD | BPF_W | BPF_ABS:
 			memcpy(&acc, (const char *) &data + i->k, sizeof acc);
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			acc &= i->k;
 			break;
 		case BPF_JMP | BPF_JEQ | BPF_K:
 			pc += acc == i->k ? i->jt : i->jf;

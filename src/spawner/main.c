@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include "base/fd.h"
 #include "base/log.h"
@@ -22,11 +22,6 @@
 #include "spawner/requests.h"
 
 enum { CONTROL_FD = 3, OWN_FDS_FROM = 32 };
-
-struct options {
-	const char *data_dir;
-	bool allow_unlimited;
-};
 
 static volatile sig_atomic_t stopping;
 
@@ -62,7 +57,7 @@ static int move_up(int fd)
 	return up;
 }
 
-/* The program that every sandbox starts with: beside our own binary, and not for others to write. */
+/* The program that every sandbox starts with: beside our own binary, and root's alone. */
 static int open_init(int *ret, struct err *err)
 {
 	char path[512];
@@ -82,26 +77,29 @@ static int open_init(int *ret, struct err *err)
 		close_fd(fd);
 		return -1;
 	}
-	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & S_IWOTH)) {
+	/* Unreadable, so that the kernel counts a process of it as the host's: root inside a sandbox
+	 * then owns nothing of /proc/1, descriptors and oom score included. */
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & (S_IWOTH | S_IROTH | S_IWGRP | S_IRGRP))) {
 		close_fd(fd);
-		return err_set(err, ERR_PERMISSION, "%s must be a file of root that others can't write", path);
+		return err_set(err, ERR_PERMISSION, "%s must belong to root and be neither readable nor writable "
+		               "by others (chown root, chmod 711)", path);
 	}
 	*ret = move_up(fd);
 	return 0;
 }
 
-static int parse_options(int argc, char **argv, struct options *ret)
+/* The data directory, or NULL when the arguments make no sense. */
+static const char *parse_options(int argc, char **argv)
 {
-	*ret = (struct options) { 0 };
+	const char *data_dir = NULL;
+
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--data") && i + 1 < argc)
-			ret->data_dir = argv[++i];
-		else if (!strcmp(argv[i], "--allow-unlimited"))
-			ret->allow_unlimited = true;
+			data_dir = argv[++i];
 		else if (strcmp(argv[i], "--ephemeral"))
-			return -1;
+			return NULL;
 	}
-	return ret->data_dir ? 0 : -1;
+	return data_dir;
 }
 
 /* ---- serving ---- */
@@ -182,7 +180,7 @@ static int fail_start(int sock, struct err *err)
 	uint8_t packet[SPAWN_REQUEST_SIZE];
 
 	/* Whoever asks first hears why. */
-	log_error("can't start", "why", err->msg);
+	log_debug("can't start", "why", err->msg);
 	(void) !recv_msg(sock, packet, sizeof packet, NULL, NULL);
 	answer_error(sock, 0, err);
 	return err_exit(err);
@@ -192,18 +190,20 @@ static struct registry registry;
 
 int main(int argc, char **argv)
 {
-	struct options options;
+	const char *data_dir = parse_options(argc, argv);
 	struct err err = { 0 };
 	unsigned reaped;
 	int sock;
 
 	log_set_name("cuvette-spawner");
-	if (parse_options(argc, argv, &options) < 0 || fcntl(CONTROL_FD, F_GETFD) < 0) {
-		log_error("usage: cuvette-spawner --data DIR [--allow-unlimited], with a socket as descriptor 3");
+	if (!data_dir || fcntl(CONTROL_FD, F_GETFD) < 0) {
+		log_error("usage: cuvette-spawner --data DIR [--ephemeral], with a socket as descriptor 3");
 		return 2;
 	}
 	sock = move_up(CONTROL_FD);
 	setsid();
+	/* Sandboxes inherit the priority, and a caller's is no business of theirs. */
+	setpriority(PRIO_PROCESS, 0, 0);
 	set_up_signals();
 	umask(022);
 	if (geteuid() != 0) {
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 		return fail_start(sock, &err);
 	}
 	if (open_init(&registry.init_fd, &err) < 0 ||
-	    engine_open(&registry.engine, options.data_dir, options.allow_unlimited, &err) < 0 ||
+	    engine_open(&registry.engine, data_dir, &err) < 0 ||
 	    engine_reap_leftovers(&registry.engine, &reaped, &err) < 0)
 		return fail_start(sock, &err);
 	if (reaped) {

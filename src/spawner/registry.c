@@ -113,6 +113,17 @@ static struct cgroup_limits cgroup_limits_of(const struct spawn_limits *l)
 	};
 }
 
+/* Never silently weaker than asked. */
+static int check_controllers(struct registry *r, uint32_t options, struct err *err)
+{
+	const char *missing = cgroup_tree_missing(r->engine.cgroups);
+
+	if (!*missing || options & SPAWN_ALLOW_UNLIMITED)
+		return 0;
+	return err_set(err, ERR_UNIMPLEMENTED, "this host has no cgroup controller for: %s; limits could not be enforced "
+	               "(see 'cuvette doctor', or pass --allow-unlimited)", missing);
+}
+
 /* A blank sandbox with an identity of its own, linked nowhere yet. */
 static int make(struct registry *r, const struct kind *kind, const struct spawn_limits *limits, struct sandbox **ret,
                 struct err *err)
@@ -125,7 +136,7 @@ static int make(struct registry *r, const struct kind *kind, const struct spawn_
 	struct sandbox *sb;
 	int template_fd;
 
-	if (get_template(r, kind->digest, &template_fd, err) < 0)
+	if (check_controllers(r, kind->options, err) < 0 || get_template(r, kind->digest, &template_fd, err) < 0)
 		return -1;
 	sb = xcalloc(1, sizeof *sb);
 	sb->conn = -1;

@@ -61,7 +61,7 @@ static void set_up(struct fixture *f)
 	memset(f, 0, sizeof *f);
 	f->program = open("/bin/busybox", O_PATH | O_CLOEXEC);
 	f->program = fcntl(f->program, F_DUPFD_CLOEXEC, 64);
-	if (engine_open(&f->engine, root, false, &f->err) < 0 || engine_open_tree(&f->engine, root, &f->tree, &f->err) < 0 ||
+	if (engine_open(&f->engine, root, &f->err) < 0 || engine_open_tree(&f->engine, root, &f->tree, &f->err) < 0 ||
 	    slot_create(&f->engine, &f->slot, &f->err) < 0)
 		FAIL("%s", f->err.msg);
 }

@@ -370,7 +370,7 @@ static const struct probe probes[] = {
 	LIMIT("C10-raise-memlock", RLIMIT_MEMLOCK),
 	LIMIT("C10-raise-sigpending", RLIMIT_SIGPENDING),
 	LIMIT("C10-raise-msgqueue", RLIMIT_MSGQUEUE),
-	LIMIT("C10-raise-core", RLIMIT_CORE),
+	{ "C10-raise-core", try_raise_limit, .args = { RLIMIT_CORE }, FILTERED("EINVAL"), BARE("EPERM") },
 	LIMIT("C10-raise-rtprio", RLIMIT_RTPRIO),
 	LIMIT("C10-raise-nice", RLIMIT_NICE),
 	/* Beyond a limit that is not 0, mlock() answers ENOMEM. */

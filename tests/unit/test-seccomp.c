@@ -128,6 +128,26 @@ TEST(sockets_are_unix_inet_and_route_netlink)
 	CHECK_INT(verdict(SYS_socketpair, 30, 1, 0), -EAFNOSUPPORT);   /* TIPC pairs */
 }
 
+TEST(types_that_choose_a_protocol_by_themselves_are_refused)     /* A33 */
+{
+	CHECK_INT(verdict(SYS_socket, 2, 5, 0), -EAFNOSUPPORT);        /* SEQPACKET: SCTP */
+	CHECK_INT(verdict(SYS_socket, 10, 6, 0), -EAFNOSUPPORT);       /* DCCP */
+	CHECK_INT(verdict(SYS_socket, 2, 5 | 02000000, 0), -EAFNOSUPPORT);
+	CHECK_INT(verdict(SYS_socket, 2, 1 | 02004000, 0), 0);
+	CHECK_INT(verdict(SYS_socket, 1, 5, 0), 0);
+}
+
+TEST(the_core_limit_stays_and_init_keeps_its_limits)            /* B23, C10 */
+{
+	CHECK_INT(verdict(SYS_setrlimit, 4, 1, 0), -EINVAL);
+	CHECK_INT(verdict(SYS_setrlimit, 7, 1, 0), 0);
+	CHECK_INT(verdict(SYS_prlimit64, 0, 4, 0x7fff00000000ull), -EINVAL);
+	CHECK_INT(verdict(SYS_prlimit64, 0, 4, 0x1000), -EINVAL);
+	CHECK_INT(verdict(SYS_prlimit64, 0, 4, 0), 0);
+	CHECK_INT(verdict(SYS_prlimit64, 0, 7, 0x1000), 0);
+	CHECK_INT(verdict(SYS_prlimit64, 1, 7, 0x1000), -EPERM);
+}
+
 TEST(the_kernel_takes_the_program_and_obeys_it)
 {
 	seccomp_compile(&filter);

@@ -228,7 +228,7 @@ static int prepare(int argc, char **argv, uint64_t *ret, struct err *err)
 	if (open_program(argv[2], &program_fd, err) < 0 || (argc > 3 && open_program(argv[3], &bench_init_fd, err) < 0))
 		return -1;
 	began = now_ns();
-	if (engine_open(&bench_engine, NULL, false, err) < 0)
+	if (engine_open(&bench_engine, NULL, err) < 0)
 		return -1;
 	*ret = now_ns() - began;
 	if (engine_reap_leftovers(&bench_engine, &reaped, err) < 0)
