@@ -73,7 +73,7 @@ static void warn_skipped(const char *option, const struct copy_stats *stats)
 static int copy_in(struct sandbox *sb, const struct job *job, const struct init_exec *exec, struct err *err)
 {
 	const struct text_list *list = &job->options->in;
-	_cleanup_free_ struct copy_spec *spec = xcalloc(1, sizeof *spec);
+	_cleanup_free_ struct copy_spec *spec = list->count ? xcalloc(1, sizeof *spec) : NULL;
 
 	for (size_t i = 0; i < list->count; i++) {
 		struct copy_stats stats;
@@ -130,11 +130,12 @@ static void refuse_command(struct job_report *r)
 
 static int execute(struct sandbox *sb, const struct job *job, struct job_plan *plan, struct job_report *r)
 {
+	static uint8_t space[INIT_PACKET_MAX];  /* costs the pages that are used */
 	struct exec_options options = {
 		.exec = &plan->exec, .stdin_fd = pick_stdin(job, &plan->exec),
 		.tty_fd = job->options->tty ? find_terminal() : -1,
 		.timeout_ms = plan->timeout_ms, .output_bytes = plan->output_bytes,
-		.want_stats = job->options->json, .sink = output_sink(&r->output),
+		.want_stats = job->options->json, .sink = output_sink(&r->output), .space = space,
 	};
 	enum init_step step = INIT_STEP_REQUEST;
 	sigset_t before;
@@ -173,7 +174,9 @@ static void finish(struct sandbox *sb, const struct job_plan *plan, struct job_r
 	struct err err = { 0 };
 
 	if (sandbox_destroy(sb, &stats, &err) < 0) {
-		complain("%s", err.msg);
+		/* What went wrong before explains this too. */
+		if (!r->err.code)
+			complain("%s", err.msg);
 		return;
 	}
 	if (!r->has_stats)

@@ -62,30 +62,21 @@ static const uint16_t enosys[] = {
 	NR_open_tree_attr, NR_memfd_secret,
 };
 
-static enum action action_of(int nr)
+/* One entry per number, and one for all that nobody reviewed. */
+static void fill_actions(uint8_t ret[NEWEST_REVIEWED + 2])
 {
+	memset(ret, ALLOW, NEWEST_REVIEWED + 2);
 	for (size_t i = 0; i < ARRAY_SIZE(eperm); i++)
-		if (eperm[i] == nr)
-			return DENY_EPERM;
+		ret[eperm[i]] = DENY_EPERM;
 	for (size_t i = 0; i < ARRAY_SIZE(enosys); i++)
-		if (enosys[i] == nr)
-			return DENY_ENOSYS;
-	switch (nr) {
-	case SYS_clone:
-		return CHECK_CLONE;
-	case SYS_personality:
-		return CHECK_PERSONALITY;
-	case SYS_ioctl:
-		return CHECK_IOCTL;
-	case SYS_socket: case SYS_socketpair:
-		return CHECK_SOCKET;
-	case SYS_setrlimit:
-		return CHECK_SETRLIMIT;
-	case SYS_prlimit64:
-		return CHECK_PRLIMIT;
-	default:
-		return nr > NEWEST_REVIEWED ? DENY_ENOSYS : ALLOW;
-	}
+		ret[enosys[i]] = DENY_ENOSYS;
+	ret[SYS_clone] = CHECK_CLONE;
+	ret[SYS_personality] = CHECK_PERSONALITY;
+	ret[SYS_ioctl] = CHECK_IOCTL;
+	ret[SYS_socket] = ret[SYS_socketpair] = CHECK_SOCKET;
+	ret[SYS_setrlimit] = CHECK_SETRLIMIT;
+	ret[SYS_prlimit64] = CHECK_PRLIMIT;
+	ret[NEWEST_REVIEWED + 1] = DENY_ENOSYS;
 }
 
 /* ---- assembling ---- */
@@ -235,6 +226,7 @@ void seccomp_compile(struct seccomp_filter *filter)
 	struct verdicts v;
 	unsigned actions[ACTION_COUNT], targets[2 * (ARRAY_SIZE(eperm) + ARRAY_SIZE(enosys)) + 12], entry, n = 0;
 	uint16_t starts[ARRAY_SIZE(targets)];
+	uint8_t action_of[NEWEST_REVIEWED + 2];
 
 	_Static_assert(sizeof filter->insns[0] == sizeof a.code[0], "opaque instruction size");
 	memset(&a, 0, sizeof a);
@@ -254,12 +246,13 @@ void seccomp_compile(struct seccomp_filter *filter)
 	actions[CHECK_SETRLIMIT] = check_setrlimit(&a, &v);
 	actions[CHECK_PRLIMIT] = check_prlimit(&a, &v);
 
+	fill_actions(action_of);
 	for (int nr = 0; nr <= NEWEST_REVIEWED + 1; nr++) {
-		if (nr && action_of(nr) == action_of(nr - 1))
+		if (nr && action_of[nr] == action_of[nr - 1])
 			continue;
 		assert(n < ARRAY_SIZE(starts));
 		starts[n] = (uint16_t) nr;
-		targets[n++] = actions[action_of(nr)];
+		targets[n++] = actions[action_of[nr]];
 	}
 	/* x32 numbers have bit 30 set and so fall into the last range: ENOSYS. */
 	search(&a, starts, targets, 0, n);

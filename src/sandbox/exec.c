@@ -422,7 +422,7 @@ int sandbox_exec(struct sandbox *sb, const struct exec_options *options, struct 
 		*ret_step = INIT_STEP_REQUEST;
 	if (sandbox_connect(sb, &r.conn, err) < 0)
 		return -1;
-	r.packet = xcalloc(1, INIT_PACKET_MAX);
+	r.packet = options->space ? options->space : xcalloc(1, INIT_PACKET_MAX);
 	r.in = options->stdin_fd >= 0 ? xcalloc(1, INIT_PACKET_MAX) : NULL;
 	outcome = converse(&r);
 	if (outcome == 0) {
@@ -432,7 +432,8 @@ int sandbox_exec(struct sandbox *sb, const struct exec_options *options, struct 
 		*ret_step = r.step;
 	}
 	close(r.conn);
-	free(r.packet);
+	if (!options->space)
+		free(r.packet);
 	free(r.in);
 	return outcome;
 }

@@ -92,6 +92,7 @@ struct exec_options {
 	                                 * dropped; 0: no limit */
 	bool want_stats;                /* read the counters even when nothing suggests that a limit was met */
 	struct exec_sink sink;
+	uint8_t *space;                 /* INIT_PACKET_MAX bytes for packets, or NULL to have them allocated */
 };
 
 enum exec_limit { EXEC_LIMIT_NONE, EXEC_LIMIT_WALL, EXEC_LIMIT_MEMORY, EXEC_LIMIT_PIDS, EXEC_LIMIT_DISK,

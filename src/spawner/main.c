@@ -14,8 +14,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -46,6 +48,17 @@ static void set_up_signals(void)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	signal(SIGCHLD, SIG_DFL);
+}
+
+/* Sandboxes inherit priority and policy, and a caller's are no business of theirs; a real-time task
+ * may not even enter a cpu cgroup. */
+static void forget_priority(void)
+{
+	struct sched_param param = { 0 };
+
+	setpriority(PRIO_PROCESS, 0, 0);
+	/* By system call: musl leaves the function out. */
+	syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &param);
 }
 
 /* Moves a descriptor out of the numbers that the engine arranges for a sandbox's init. */
@@ -202,8 +215,7 @@ int main(int argc, char **argv)
 	}
 	sock = move_up(CONTROL_FD);
 	setsid();
-	/* Sandboxes inherit the priority, and a caller's is no business of theirs. */
-	setpriority(PRIO_PROCESS, 0, 0);
+	forget_priority();
 	set_up_signals();
 	umask(022);
 	if (geteuid() != 0) {
