@@ -75,37 +75,37 @@ void json_close(struct json *j, char bracket)
 	j->more = true;
 }
 
-void json_null(struct json *j, const char *key)
+void json_put_null(struct json *j, const char *key)
 {
 	put_literal(j, key, "null");
 }
 
-void json_bool(struct json *j, const char *key, bool v)
+void json_put_bool(struct json *j, const char *key, bool v)
 {
 	put_literal(j, key, v ? "true" : "false");
 }
 
-void json_u64(struct json *j, const char *key, uint64_t v)
+void json_put_u64(struct json *j, const char *key, uint64_t v)
 {
 	begin(j, key);
 	(void) !buf_printf(&j->out, NULL, "%" PRIu64, MIN(v, (uint64_t) INT64_MAX));
 }
 
-void json_milli(struct json *j, const char *key, uint64_t thousandths)
+void json_put_milli(struct json *j, const char *key, uint64_t thousandths)
 {
 	begin(j, key);
 	(void) !buf_printf(&j->out, NULL, "%" PRIu64 ".%03u", thousandths / 1000, (unsigned) (thousandths % 1000));
 }
 
-void json_str(struct json *j, const char *key, const char *s)
+void json_put_str(struct json *j, const char *key, const char *s)
 {
 	if (s)
-		json_text(j, key, s, strlen(s));
+		json_put_text(j, key, s, strlen(s));
 	else
-		json_null(j, key);
+		json_put_null(j, key);
 }
 
-void json_text(struct json *j, const char *key, const char *data, size_t len)
+void json_put_text(struct json *j, const char *key, const char *data, size_t len)
 {
 	_cleanup_buf_ struct buf repaired = BUF_INIT(SIZE_MAX / 4);
 

@@ -21,9 +21,9 @@ void json_done(struct json *j);
 
 void json_open(struct json *j, const char *key, char bracket);  /* '{' or '[' */
 void json_close(struct json *j, char bracket);                  /* '}' or ']' */
-void json_null(struct json *j, const char *key);
-void json_bool(struct json *j, const char *key, bool v);
-void json_u64(struct json *j, const char *key, uint64_t v);     /* at most 2^63 - 1 is written */
-void json_milli(struct json *j, const char *key, uint64_t thousandths); /* 1500 as 1.5 */
-void json_str(struct json *j, const char *key, const char *s);  /* NULL is null */
-void json_text(struct json *j, const char *key, const char *data, size_t len);
+void json_put_null(struct json *j, const char *key);
+void json_put_bool(struct json *j, const char *key, bool v);
+void json_put_u64(struct json *j, const char *key, uint64_t v);        /* at most 2^63 - 1 is written */
+void json_put_milli(struct json *j, const char *key, uint64_t thousandths); /* 1500 as 1.5 */
+void json_put_str(struct json *j, const char *key, const char *s);  /* NULL is null */
+void json_put_text(struct json *j, const char *key, const char *data, size_t len);

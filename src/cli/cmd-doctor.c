@@ -98,17 +98,17 @@ static void print_json(const struct layers *layers)
 	_cleanup_json_ struct json j = JSON_INIT;
 
 	json_open(&j, NULL, '{');
-	json_bool(&j, "usable", is_usable(layers));
+	json_put_bool(&j, "usable", is_usable(layers));
 	json_open(&j, "layers", '[');
 	for (size_t i = 0; i < layers->count; i++) {
 		const struct layer *l = &layers->list[i];
 
 		json_open(&j, NULL, '{');
-		json_str(&j, "name", l->name);
-		json_bool(&j, "required", l->required);
-		json_str(&j, "state", states[l->state]);
-		json_str(&j, "text", l->text);
-		json_str(&j, "fix", l->fix);
+		json_put_str(&j, "name", l->name);
+		json_put_bool(&j, "required", l->required);
+		json_put_str(&j, "state", states[l->state]);
+		json_put_str(&j, "text", l->text);
+		json_put_str(&j, "fix", l->fix);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');

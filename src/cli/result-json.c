@@ -37,15 +37,15 @@ static void put_stream(struct json *j, const char *name, const struct buf *b, ui
 	size_t len = produced > b->len ? utf8_complete_prefix(data, b->len) : b->len;
 	char key[32];
 
-	json_text(j, name, data, len);
+	json_put_text(j, name, data, len);
 	if (!utf8_is_valid(data, len)) {
 		_cleanup_free_ char *exact = base64(data, b->len);
 
 		snprintf(key, sizeof key, "%s_base64", name);
-		json_str(j, key, exact);
+		json_put_str(j, key, exact);
 	}
 	snprintf(key, sizeof key, "%s_bytes", name);
-	json_u64(j, key, produced);
+	json_put_u64(j, key, produced);
 }
 
 /* The shell's sentence about a command that could not be started is its stderr. */
@@ -62,8 +62,8 @@ static void put_streams(struct json *j, const struct job_report *r)
 	}
 	put_stream(j, "stdout", &r->output.collected[0], MAX(r->result.exit.stdout_bytes, r->output.collected[0].len));
 	put_stream(j, "stderr", err_text, MAX(err_bytes, err_text->len));
-	json_bool(j, "truncated", r->result.truncated);
-	json_bool(j, "output_incomplete", r->result.exit.flags & INIT_EXIT_INCOMPLETE);
+	json_put_bool(j, "truncated", r->result.truncated);
+	json_put_bool(j, "output_incomplete", r->result.exit.flags & INIT_EXIT_INCOMPLETE);
 }
 
 /* ---- the outcome ---- */
@@ -96,18 +96,18 @@ static void put_signal_name(struct json *j, unsigned number)
 	char text[16];
 
 	snprintf(text, sizeof text, "SIG%u", number);
-	json_str(j, "signal_name", number < ARRAY_SIZE(names) && names[number] ? names[number] : text);
+	json_put_str(j, "signal_name", number < ARRAY_SIZE(names) && names[number] ? names[number] : text);
 }
 
 static void put_killed_process(struct json *j, const struct init_exit *e)
 {
 	if (!(e->flags & INIT_EXIT_KILLED)) {
-		json_null(j, "process");
+		json_put_null(j, "process");
 		return;
 	}
 	json_open(j, "process", '{');
-	json_u64(j, "pid", e->killed_pid);
-	json_str(j, "name", e->killed_name);
+	json_put_u64(j, "pid", e->killed_pid);
+	json_put_str(j, "name", e->killed_name);
 	json_close(j, '}');
 }
 
@@ -127,7 +127,7 @@ static void put_limit(struct json *j, const struct job_report *r)
 
 	switch (r->result.limit) {
 	case EXEC_LIMIT_NONE:
-		json_null(j, "limit");
+		json_put_null(j, "limit");
 		return;
 	case EXEC_LIMIT_WALL:
 		limit = r->plan->timeout_ms;
@@ -154,10 +154,10 @@ static void put_limit(struct json *j, const struct job_report *r)
 		break;
 	}
 	json_open(j, "limit", '{');
-	json_str(j, "kind", kinds[r->result.limit]);
-	json_u64(j, "limit", limit);
-	json_u64(j, "peak", peak);
-	json_str(j, "unit", units[r->result.limit]);
+	json_put_str(j, "kind", kinds[r->result.limit]);
+	json_put_u64(j, "limit", limit);
+	json_put_u64(j, "peak", peak);
+	json_put_str(j, "unit", units[r->result.limit]);
 	put_killed_process(j, &r->result.exit);
 	json_close(j, '}');
 }
@@ -166,19 +166,19 @@ static void put_outcome(struct json *j, const struct job_report *r)
 {
 	const struct init_exit *e = &r->result.exit;
 
-	json_str(j, "status", status_name(r));
-	json_u64(j, "exit_code", (uint64_t) r->status);
+	json_put_str(j, "status", status_name(r));
+	json_put_u64(j, "exit_code", (uint64_t) r->status);
 	if (r->ran && e->signaled) {
-		json_u64(j, "signal", e->status);
+		json_put_u64(j, "signal", e->status);
 		put_signal_name(j, e->status);
 	} else {
-		json_null(j, "signal");
-		json_null(j, "signal_name");
+		json_put_null(j, "signal");
+		json_put_null(j, "signal_name");
 	}
-	json_bool(j, "timed_out", r->result.timed_out);
-	json_bool(j, "oom_killed", r->has_stats && r->stats.oom_kills);
+	json_put_bool(j, "timed_out", r->result.timed_out);
+	json_put_bool(j, "oom_killed", r->has_stats && r->stats.oom_kills);
 	put_limit(j, r);
-	json_str(j, "reason", r->result.reason[0] ? r->result.reason : NULL);
+	json_put_str(j, "reason", r->result.reason[0] ? r->result.reason : NULL);
 }
 
 /* ---- numbers ---- */
@@ -187,7 +187,7 @@ static void put_numbers(struct json *j, const char *key, size_t count, const cha
 {
 	json_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
-		json_u64(j, names[i], values[i]);
+		json_put_u64(j, names[i], values[i]);
 	json_close(j, '}');
 }
 #define PUT_NUMBERS(j, key, names, ...) \
@@ -198,11 +198,11 @@ static void put_times(struct json *j, const struct job_report *r)
 	const struct init_exit *e = &r->result.exit;
 
 	json_open(j, "times", '{');
-	json_milli(j, "wall_ms", e->wall_us);
-	json_milli(j, "user_ms", e->user_us);
-	json_milli(j, "system_ms", e->system_us);
-	json_milli(j, "create_ms", r->create_us);
-	json_milli(j, "total_ms", r->total_us);
+	json_put_milli(j, "wall_ms", e->wall_us);
+	json_put_milli(j, "user_ms", e->user_us);
+	json_put_milli(j, "system_ms", e->system_us);
+	json_put_milli(j, "create_ms", r->create_us);
+	json_put_milli(j, "total_ms", r->total_us);
 	json_close(j, '}');
 }
 
@@ -213,7 +213,7 @@ static void put_counters(struct json *j, const struct spawn_stats *s)
 	static const char *const io[] = { "read_bytes", "write_bytes" };
 	static const char *const disk[] = { "used_bytes", "limit_bytes", "inodes_used", "inodes_limit" };
 
-	json_milli(j, "cpu_ms", s->cpu_us);
+	json_put_milli(j, "cpu_ms", s->cpu_us);
 	PUT_NUMBERS(j, "memory", memory, s->memory_peak_bytes, s->memory_limit_bytes, s->oom_kills);
 	PUT_NUMBERS(j, "pids", pids, s->pids_limit, s->pids_refused);
 	PUT_NUMBERS(j, "io", io, s->io_read_bytes, s->io_write_bytes);
@@ -230,12 +230,12 @@ void print_report_json(const struct job_report *r)
 	put_times(&j, r);
 	if (r->has_stats)
 		put_counters(&j, &r->stats);
-	json_str(&j, "sandbox", r->id[0] ? r->id : NULL);
-	json_str(&j, "template", r->digest[0] ? r->digest : NULL);
+	json_put_str(&j, "sandbox", r->id[0] ? r->id : NULL);
+	json_put_str(&j, "template", r->digest[0] ? r->digest : NULL);
 	if (r->err.code) {
 		json_open(&j, "error", '{');
-		json_str(&j, "code", err_name(&r->err));
-		json_str(&j, "message", r->err.msg);
+		json_put_str(&j, "code", err_name(&r->err));
+		json_put_str(&j, "message", r->err.msg);
 		json_close(&j, '}');
 	}
 	json_close(&j, '}');
