@@ -58,7 +58,10 @@ static int run_mke2fs(struct engine *e, int image, uint64_t inodes, struct err *
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		if (setns(e->host_mntns_fd, CLONE_NEWNS) < 0 || fcntl(image, F_SETFD, 0) < 0)
 			_exit(126);
-		/* Its standard descriptors are ours; nothing but the image may pass. */
+		/* Nothing but the image and the null device may pass: what it has to say would stand
+		 * between the lines of our caller. */
+		dup2(STDIN_FILENO, STDOUT_FILENO);
+		dup2(STDIN_FILENO, STDERR_FILENO);
 		for (int fd = 3; fd < 1024; fd++)
 			if (fd != image)
 				close(fd);
@@ -72,6 +75,8 @@ static int run_mke2fs(struct engine *e, int image, uint64_t inodes, struct err *
 		return 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return err_set(err, ERR_UNIMPLEMENTED, "disk images need mke2fs: install e2fsprogs, or use a disk in memory");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		return err_set(err, ERR_EXHAUSTED, "mke2fs could not make a disk image: is the data directory full?");
 	return err_set(err, ERR_INTERNAL, "mke2fs failed with status %#x", status);
 }
 

@@ -58,14 +58,17 @@ static void give_back(struct engine *e, unsigned n)
 	lock_slot(e, n, false);
 }
 
-static int reap_slot(struct engine *e, unsigned n, struct err *err)
+static int reap_slot(struct engine *e, unsigned n, bool *ret_found, struct err *err)
 {
 	char name[CGROUP_NAME_MAX];
 	struct cgroup *cg;
 
+	*ret_found = false;
 	slot_name(n, name);
+	/* Between the look at the directory and the lease on the slot, its holder may have removed it. */
 	if (cgroup_open(e->cgroups, name, &cg, err) < 0)
-		return -1;
+		return err->code == ERR_NOT_FOUND ? 0 : -1;
+	*ret_found = true;
 	if (cgroup_kill_all(cg, KILL_TIMEOUT_MS, err) < 0) {
 		cgroup_forget(cg);
 		return err_wrap(err, "reap %s", name);
@@ -84,13 +87,14 @@ struct leftovers {
 static void consider(void *ctx, const char *name)
 {
 	struct leftovers *l = ctx;
+	bool found;
 	uint64_t n;
 
 	if (parse_u64(name + strlen(NAME_PREFIX), 0, ENGINE_SLOTS - 1, &n, NULL) < 0 || !lease(l->engine, (unsigned) n))
 		return;
-	if (reap_slot(l->engine, (unsigned) n, &l->err) < 0)
+	if (reap_slot(l->engine, (unsigned) n, &found, &l->err) < 0)
 		l->failed = -1;
-	else
+	else if (found)
 		l->reaped++;
 	give_back(l->engine, (unsigned) n);
 }
@@ -110,6 +114,7 @@ int engine_reap_leftovers(struct engine *e, unsigned *ret_reaped, struct err *er
 static int make_cgroup(struct engine *e, struct slot *s, struct err *err)
 {
 	char name[CGROUP_NAME_MAX];
+	bool found;
 
 	slot_name(s->number, name);
 	if (cgroup_create(e->cgroups, name, s->uid_base, &s->cgroup, err) == 0)
@@ -117,7 +122,7 @@ static int make_cgroup(struct engine *e, struct slot *s, struct err *err)
 	if (err->sys != EEXIST)
 		return -1;
 	/* A spawner was killed since we last looked. */
-	if (reap_slot(e, s->number, err) < 0)
+	if (reap_slot(e, s->number, &found, err) < 0)
 		return -1;
 	return cgroup_create(e->cgroups, name, s->uid_base, &s->cgroup, err);
 }

@@ -101,6 +101,10 @@ static int serve(const char *digits, const char *nofile, struct err *err)
 		return err_sys(err, errno, "make an epoll instance");
 	if (watch_children(err) < 0 || conn_listen(INIT_FD_LISTEN, err) < 0)
 		return -1;
+	/* So far our caller's own stderr.  A sandbox may outlive the caller, and whoever reads that
+	 * to its end must not wait for us. */
+	dup2(STDIN_FILENO, STDOUT_FILENO);
+	dup2(STDIN_FILENO, STDERR_FILENO);
 	loop_run(IDLE_MS, scratch_release);
 	return err_sys(err, errno, "wait for events");
 }
