@@ -103,7 +103,9 @@ static void finished_remove(struct command *cmd)
 /* Frees it once nobody and nothing needs it: no consumer, no pipe, and its end was told. */
 static void release(struct command *cmd)
 {
-	if (!cmd->done || !cmd->told || cmd->pinned || cmd->consumers || cmd->streams[0].src.fd >= 0 || cmd->streams[1].src.fd >= 0)
+	bool has_pipes = cmd->streams[0].src.fd >= 0 || cmd->streams[1].src.fd >= 0;
+
+	if (!cmd->done || !cmd->told || cmd->pinned || cmd->consumers || has_pipes)
 		return;
 	finished_remove(cmd);
 	loop_drop(&cmd->input);

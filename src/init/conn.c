@@ -343,11 +343,11 @@ static bool is_outside_peer(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == 0;
 }
 
-static void refuse(int fd)
+static void refuse(int fd, const char *what)
 {
 	struct err err;
 
-	err_set(&err, ERR_EXHAUSTED, "the sandbox's init serves at most %d connections", CONNS_MAX);
+	err_set(&err, ERR_EXHAUSTED, "the sandbox's init has no free %s", what);
 	conn_send_error(fd, &err, INIT_STEP_REQUEST);
 	/* Closing with a request unread would reach the host as ECONNRESET before the answer. */
 	while (recv(fd, scratch.packet, sizeof scratch.packet, MSG_DONTWAIT) > 0)
@@ -380,7 +380,7 @@ static void accept_one(int fd)
 	if (!is_outside_peer(fd)) {
 		close(fd);
 	} else if (count >= CONNS_MAX) {
-		refuse(fd);
+		refuse(fd, "connection");
 		close(fd);
 	} else {
 		serve(fd);
@@ -395,7 +395,7 @@ static void accept_without_descriptors(void)
 	reserve_fd = close_fd(reserve_fd);
 	fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0 && is_outside_peer(fd))
-		refuse(fd);
+		refuse(fd, "descriptor");
 	close_fd(fd);
 	reserve_fd = open("/", O_PATH | O_CLOEXEC);
 }

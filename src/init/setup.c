@@ -54,7 +54,7 @@ static int take_descriptors(const char *digits, struct err *err)
 {
 	if (!digits || strlen(digits) != 2 || (digits[0] != '0' && digits[0] != '1') ||
 	    digits[1] < '0' || digits[1] > '0' + INIT_FD_TASKS_MAX)
-		return err_set(err, ERR_INVALID, "usage: cuvette-init CT [NOFILE], C and T being digits (cuvette-spawner does this)");
+		return err_set(err, ERR_INVALID, "usage: cuvette-init CT [NOFILE] (cuvette-spawner does this)");
 	if (syscall(SYS_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC */) < 0)
 		return err_sys(err, errno, "close_range");
 	if (fcntl(INIT_FD_LISTEN, F_SETFL, O_RDWR | O_NONBLOCK) < 0)

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,6 +32,7 @@ static struct {
 	char name[64];          /* abstract name of its socket, without the NUL in front */
 	int tasks_fd;           /* given to init as its one `tasks` file, or -1 */
 	int cgroup_fd;          /* given to init as the group of its commands, or -1 */
+	unsigned nofile;        /* hard limit of init's descriptors; 0: as it is */
 	bool filtered;          /* a seccomp filter that allows everything is on */
 } box = { .tasks_fd = -1, .cgroup_fd = -1 };
 
@@ -145,6 +147,9 @@ static _noreturn_ void become_init(int program, int listener)
 	CHECK(tasks < 0 || dup2(tasks, INIT_FD_TASKS) >= 0);
 	CHECK(cgroup < 0 || dup2(cgroup, INIT_FD_CGROUP) >= 0);
 	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+	if (box.nofile) {
+		CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit) { box.nofile, box.nofile }) == 0);
+	}
 	syscall(SYS_execveat, program, "", argv, env, AT_EMPTY_PATH);
 	FAIL("exec %s: %s", init_program(), strerror(errno));
 }
@@ -162,6 +167,11 @@ static void write_map(pid_t pid, const char *name)
 	close(fd);
 }
 
+static socklen_t address_len(const char *name)
+{
+	return (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+}
+
 static int listen_at(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -169,7 +179,7 @@ static int listen_at(const char *name)
 
 	memcpy(at.sun_path + 1, name, strlen(name));
 	CHECK(fd >= 0);
-	CHECK(bind(fd, (struct sockaddr *) &at, (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) == 0);
+	CHECK(bind(fd, (struct sockaddr *) &at, address_len(name)) == 0);
 	CHECK(listen(fd, 256) == 0);
 	return fd;
 }
@@ -226,7 +236,7 @@ static int connect_init(void)
 
 	memcpy(at.sun_path + 1, box.name, strlen(box.name));
 	CHECK(fd >= 0);
-	CHECK(connect(fd, (struct sockaddr *) &at, (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(box.name))) == 0);
+	CHECK(connect(fd, (struct sockaddr *) &at, address_len(box.name)) == 0);
 	return fd;
 }
 
@@ -245,7 +255,8 @@ static void send_packet_fd(int fd, uint8_t type, uint16_t flags, const void *pay
 	init_put_header(data, type, flags, (uint32_t) len);
 	if (len)
 		memcpy(data + INIT_HEADER, payload, len);
-	if (send_msg(fd, data, INIT_HEADER + len, &pass_fd, pass_fd >= 0) < 0)
+	/* A connection that was refused has the reason waiting to be read. */
+	if (send_msg(fd, data, INIT_HEADER + len, &pass_fd, pass_fd >= 0) < 0 && errno != EPIPE)
 		FAIL("send packet %u: %s", type, strerror(errno));
 }
 
@@ -416,9 +427,11 @@ static _unused_ uint32_t wait_started(int fd)
 
 static _unused_ void send_u32(int fd, uint8_t type, uint32_t value)
 {
-	uint8_t payload[4] = { (uint8_t) value, (uint8_t) (value >> 8), (uint8_t) (value >> 16), (uint8_t) (value >> 24) };
+	uint8_t payload[4];
+	struct wire_writer w = { .data = payload, .cap = sizeof payload };
 
-	send_packet(fd, type, 0, payload, sizeof payload);
+	wire_put_u32(&w, value);
+	send_packet(fd, type, 0, payload, w.len);
 }
 
 static _unused_ int attach(uint32_t pid, uint32_t flags)

@@ -245,7 +245,8 @@ TEST(a_large_directory_is_listed_in_packets)
 
 TEST(names_are_bytes_F04)
 {
-	static const char *const names[] = { "na\303\257ve \"q\" \346\226\207.txt", "new\nline", "\377\376", "a';touch pwn;'.txt" };
+	static const char *const names[] = { "na\303\257ve \"q\" \346\226\207.txt", "new\nline", "\377\376",
+		                             "a';touch pwn;'.txt" };
 	_cleanup_buf_ struct buf listed = BUF_INIT(1 << 20);
 	struct init_file f;
 
@@ -271,7 +272,8 @@ TEST(names_are_bytes_F04)
 TEST(links_lead_inside_only_C19_F01)
 {
 	box_start();
-	shell("cd /tmp; ln -s /etc d; ln -s /etc/passwd l; ln -s ../../../../../etc/passwd e; ln -s /proc/self/root/etc/passwd m; "
+	shell("cd /tmp; ln -s /etc d; ln -s /etc/passwd l; ln -s ../../../../../etc/passwd e; "
+	      "ln -s /proc/self/root/etc/passwd m; "
 	      "ln -s /proc/1/fd/3 f; ln -s /tmp/later dangling; ln -s /proc/self/cwd/etc c; chown -h user d");
 	ok_path(INIT_FILE_OPEN, INIT_FILE_READ | INIT_FILE_FOLLOW, "/tmp/l");
 	check_content("/tmp/e", "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\n"
@@ -328,7 +330,8 @@ TEST(what_is_no_file_is_refused_by_name_and_never_hangs_F02)
 
 TEST(init_does_not_hand_out_itself_F02)
 {
-	static const char *const own[] = { "/proc/self/mem", "/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/self/environ" };
+	static const char *const own[] = { "/proc/self/mem", "/proc/1/mem", "/proc/1/environ", "/proc/1/maps",
+	                                   "/proc/self/environ" };
 	char data[64];
 	int fd;
 
@@ -378,8 +381,10 @@ TEST(files_are_renamed_linked_and_removed)
 TEST(a_tree_is_removed_without_following_its_links)
 {
 	box_start();
-	shell("cd /home/user; mkdir -p t/a/b t/c keep; echo x > keep/file; ln -s ../../keep t/a/link; ln -s /etc t/etc; "
-	      "seq -f t/c/%.0f 1 3000 | xargs touch; seq -f t/d%.0f 1 300 | xargs mkdir; for i in t/d*; do echo > $i/f; done; "
+	shell("cd /home/user; mkdir -p t/a/b t/c keep; echo x > keep/file; ln -s ../../keep t/a/link; "
+	      "ln -s /etc t/etc; "
+	      "seq -f t/c/%.0f 1 3000 | xargs touch; seq -f t/d%.0f 1 300 | xargs mkdir; "
+	      "for i in t/d*; do echo > $i/f; done; "
 	      "chown -R user t; mkdir guard; mkdir guard/in; echo > guard/in/f; chown user guard");
 	ok_path(INIT_FILE_REMOVE, INIT_FILE_RECURSIVE, "t");
 	shell("ls /home/user; cat /home/user/keep/file; ls /etc/passwd");
@@ -390,7 +395,8 @@ TEST(a_tree_is_removed_without_following_its_links)
 
 TEST(a_tree_of_any_depth_is_removed)
 {
-	static const char script[] = "$d = shift; chdir '/tmp' or die; for (1..$d) { mkdir 'd' or die; chdir 'd' or die } "
+	static const char script[] = "$d = shift; chdir '/tmp' or die; for (1..$d) "
+	                             "{ mkdir 'd' or die; chdir 'd' or die } "
 	                             "open(F, '>', 'leaf'); mkdir 'e';";
 	const char *depth = getenv("CUVETTE_INIT") ? "3000" : "20000";
 	char *argv[] = { (char *) "/usr/bin/perl", (char *) "-e", (char *) script, (char *) depth, NULL };

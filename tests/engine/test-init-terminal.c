@@ -34,7 +34,8 @@ TEST(a_terminal_is_born_with_its_size_J01)
 	int fd;
 
 	box_start();
-	fd = begin_shell("stty size; tty; ls -l $(tty) | cut -c1-10; test -O $(tty) && echo own; echo $TERM", INIT_EXEC_PTY);
+	fd = begin_shell("stty size; tty; ls -l $(tty) | cut -c1-10; test -O $(tty) && echo own; echo $TERM",
+	                 INIT_EXEC_PTY);
 	result_init(&r);
 	finish_exec(fd, &r);
 	CHECK_STR(r.out.data, "24 80\r\n/dev/pts/0\r\ncrw--w----\r\nown\r\nxterm-256color\r\n");

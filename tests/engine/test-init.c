@@ -75,8 +75,11 @@ TEST(a_missing_command_and_one_that_is_not_executable_say_so_B11)
 TEST(scripts_run_as_execvp_runs_them_B11)
 {
 	box_start();
-	run_shell("cd /tmp; echo 'echo script $1 $#' > plain; printf '#!/no/interp -x\\necho' > lost; chmod 755 plain lost; "
-	          "head -c 300 /dev/zero > zeros; chmod 755 zeros", &r);
+	run_shell(
+		"cd /tmp; echo 'echo script $1 $#' > plain; printf '#!/no/interp -x\\necho' > lost; "
+		"chmod 755 plain lost; "
+		"head -c 300 /dev/zero > zeros; chmod 755 zeros",
+		&r);
 	CHECK_INT(r.exit.status, 0);
 	exec_program("/tmp/plain");
 	CHECK_STR(r.out.data, "script 0\n");
@@ -186,7 +189,8 @@ TEST(users_are_the_sandboxes_own)
 	exec_as("65536", "", "id");
 	CHECK_INT(r.error.code, ERR_INVALID);
 	/* A file that changes is read again. */
-	exec_as("root", "", "echo 'new:x:1500:1500::/tmp:/bin/sh' >> /etc/passwd; sed -i s/more:x:2001:user/more:x:2001:/ /etc/group");
+	exec_as("root", "", "echo 'new:x:1500:1500::/tmp:/bin/sh' >> /etc/passwd; "
+	                    "sed -i s/more:x:2001:user/more:x:2001:/ /etc/group");
 	exec_as("new", "", "id -u; pwd");
 	CHECK_STR(r.out.data, "1500\n/tmp\n");
 	exec_as("", "", "id -G");
@@ -272,7 +276,8 @@ TEST(signals_reach_the_whole_group)
 TEST(a_request_may_take_several_packets_B12)
 {
 	static char big[130000], bigger[130000];
-	char *argv[] = { (char *) "/bin/sh", (char *) "-c", (char *) "echo ${#1} ${#2} ${#X}", (char *) "x", big, bigger, NULL };
+	char *argv[] = { (char *) "/bin/sh", (char *) "-c", (char *) "echo ${#1} ${#2} ${#X}", (char *) "x", big,
+	                 bigger, NULL };
 	char *env[] = { bigger, NULL };
 	struct init_exec exec = { .argv = argv, .env = env };
 
@@ -308,7 +313,8 @@ TEST(init_survives_what_the_inside_can_do_to_it_C05)
 {
 	box_start();
 	exec_as("root", "", "kill -9 1; kill -STOP 1; kill -TERM 1; cat /proc/1/environ /proc/1/maps > /dev/null; "
-	        "echo -1000 > /proc/1/oom_score_adj; : > /proc/1/exe; ls /proc/1/root/; echo -1000 > /proc/self/oom_score_adj");
+	        "echo -1000 > /proc/1/oom_score_adj; : > /proc/1/exe; ls /proc/1/root/; "
+	        "echo -1000 > /proc/self/oom_score_adj");
 	CHECK(strstr(r.err.data, "ermission denied"));
 	run_shell("echo alive", &r);
 	CHECK_STR(r.out.data, "alive\n");
@@ -317,7 +323,8 @@ TEST(init_survives_what_the_inside_can_do_to_it_C05)
 TEST(a_frame_that_is_garbage_ends_its_connection_only)
 {
 	static struct packet p;
-	static const char *const frames[] = { "", "x", "\1\2\0\0\377\377\377\377", "\2\1\0\0\0\0\0\0", "\1\143\0\0\0\0\0\0" };
+	static const char *const frames[] = { "", "x", "\1\2\0\0\377\377\377\377", "\2\1\0\0\0\0\0\0",
+	                                      "\1\143\0\0\0\0\0\0" };
 	static const size_t lens[] = { 0, 1, 8, 8, 8 };
 
 	box_start();
@@ -419,4 +426,69 @@ TEST(commands_do_not_have_clone3_where_init_has_it_A08)
 	/* Threads and processes work as ever. */
 	run_shell("seq 3 | sort -rn | head -n 1; (echo sub)", &r);
 	CHECK_STR(r.out.data, "3\nsub\n");
+}
+
+TEST(without_descriptors_init_says_so_and_recovers)
+{
+	static struct packet p;
+	int fds[100], started = 0, refused = 0;
+	struct init_error e;
+
+	box.nofile = 64;
+	box_start();
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = begin_shell("exec sleep 20", 0);
+		CHECK(recv_packet(fds[i], &p));
+		if (p.header.type == INIT_STARTED) {
+			started++;
+			continue;
+		}
+		get_error(&p, &e);
+		CHECK_INT(e.code, ERR_EXHAUSTED);
+		refused++;
+	}
+	CHECK(started > 10 && refused > 50);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		if (i < 5)
+			send_u32(fds[i], INIT_SIGNAL, SIGKILL);
+		else
+			close(fds[i]);
+	}
+	result_init(&r);
+	finish_exec(fds[0], &r);
+	usleep(200000);
+	run_shell("echo fine", &r);
+	CHECK_STR(r.out.data, "fine\n");
+}
+
+TEST(a_long_list_of_commands_comes_in_packets)
+{
+	static char argument[3000];
+	static struct packet p;
+	char *argv[] = { (char *) "/bin/sh", (char *) "-c", (char *) "sleep 20", argument, argument, NULL };
+	struct init_exec exec = { .argv = argv };
+	int fds[40], list;
+	uint32_t count = 0, packets = 0;
+
+	memset(argument, 'a', sizeof argument - 1);
+	memset(exec.tag, 't', 200);
+	box_start();
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = connect_init();
+		send_exec(fds[i], &exec);
+		wait_started(fds[i]);
+	}
+	list = connect_init();
+	send_packet(list, INIT_LIST, 0, NULL, 0);
+	do {
+		struct wire_reader w;
+
+		CHECK(recv_packet(list, &p));
+		CHECK_INT(p.header.type, INIT_PROCS);
+		w = (struct wire_reader) { .data = p.payload, .len = p.header.len };
+		count += wire_get_u32(&w);
+		packets++;
+	} while (p.header.flags & INIT_MORE);
+	CHECK_INT(count, ARRAY_SIZE(fds));
+	CHECK(packets > 1);
 }

@@ -45,9 +45,21 @@ TEST(a_home_that_is_not_absolute_becomes_the_root)
 
 TEST(lines_that_do_not_parse_are_passed_over)
 {
-	static const char *const lines[] = { "", ":", "u", "u:x", "u:x:1", "u:x:1:1", "u:x:1:1:", "u:x:1:1::/h", "u:x::1::/h:/s",
-	                                     "u:x:-1:1::/h:/s", "u:x:1x:1::/h:/s", "u:x:4294967296:1::/h:/s",
-	                                     "u:x:99999999999999999999:1::/h:/s", "+u:x:1:1::/h:/s", ":x:1:1::/h:/s" };
+	static const char *const lines[] = { "",
+		                             ":",
+		                             "u",
+		                             "u:x",
+		                             "u:x:1",
+		                             "u:x:1:1",
+		                             "u:x:1:1:",
+		                             "u:x:1:1::/h",
+		                             "u:x::1::/h:/s",
+		                             "u:x:-1:1::/h:/s",
+		                             "u:x:1x:1::/h:/s",
+		                             "u:x:4294967296:1::/h:/s",
+		                             "u:x:99999999999999999999:1::/h:/s",
+		                             "+u:x:1:1::/h:/s",
+		                             ":x:1:1::/h:/s" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		if (by_name(lines[i], "u") || by_name(lines[i], ""))
@@ -69,8 +81,17 @@ TEST(fields_that_are_too_long_or_hold_a_nul_are_refused)
 
 TEST(groups_are_those_that_list_the_user)
 {
-	static const char *const lines[] = { "a:x:10:user", "b:x:11:other,user,more", "c:x:12:users", "d:x:13:", "e:x:14:auser",
-	                                     "f:x:70000:user", "g:x:10:user", "h:x:x:user", "i:x:15", "j:x:16:user,user", "" };
+	static const char *const lines[] = { "a:x:10:user",
+		                             "b:x:11:other,user,more",
+		                             "c:x:12:users",
+		                             "d:x:13:",
+		                             "e:x:14:auser",
+		                             "f:x:70000:user",
+		                             "g:x:10:user",
+		                             "h:x:x:user",
+		                             "i:x:15",
+		                             "j:x:16:user,user",
+		                             "" };
 	static const gid_t expected[] = { 10, 11, 16 };
 
 	CHECK(by_name("user:x:1000:100::/h:", "user"));
