@@ -54,8 +54,9 @@ int engine_reap_leftovers(struct engine *e, unsigned *ret_reaped, struct err *er
 
 /* ---- templates (template.c) ---- */
 
-/* Attaches DATA/templates/DIGEST/rootfs read-only; the descriptor is the engine user's to keep. */
-int engine_open_template(struct engine *e, const char *digest, int *ret_fd, struct err *err) _must_check_;
+/* Attaches DATA/templates/DIGEST/rootfs read-only.  Both descriptors are the caller's to keep: while
+ * the second is open, the template can't be removed. */
+int engine_open_template(struct engine *e, const char *digest, int *ret_fd, int *ret_lock_fd, struct err *err) _must_check_;
 
 /* Any directory of the host as a template (tests and benchmarks). */
 int engine_open_tree(struct engine *e, const char *path, int *ret_fd, struct err *err) _must_check_;

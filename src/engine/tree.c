@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 /*
@@ -57,16 +58,35 @@ int engine_open_tree(struct engine *e, const char *path, int *ret_fd, struct err
 	return 0;
 }
 
-int engine_open_template(struct engine *e, const char *digest, int *ret_fd, struct err *err)
+/* Whoever removes templates asks for this lock first. */
+static int lock_template(struct engine *e, const char *digest, int *ret_fd, struct err *err)
 {
-	_cleanup_close_ int tree = -1;
+	_cleanup_close_ int fd = -1;
+	char path[80];
+
+	snprintf(path, sizeof path, "templates/%.64s", digest);
+	fd = sys_openat2(e->data_fd, path, O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	if (fd < 0)
+		return err_sys(err, errno, "open template %.12s", digest);
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return err_sys(err, errno, "template %.12s is being removed", digest);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int engine_open_template(struct engine *e, const char *digest, int *ret_fd, int *ret_lock_fd, struct err *err)
+{
+	_cleanup_close_ int tree = -1, lock = -1;
 	char path[96];
 
 	snprintf(path, sizeof path, "templates/%.64s/rootfs", digest);
+	if (lock_template(e, digest, &lock, err) < 0)
+		return -1;
 	if (clone_from_host(e, e->data_fd, path, true, &tree, err) < 0)
 		return err_wrap(err, "template %.12s", digest);
 	if (attach(e, tree, err) < 0)
 		return -1;
 	*ret_fd = TAKE_FD(tree);
+	*ret_lock_fd = TAKE_FD(lock);
 	return 0;
 }

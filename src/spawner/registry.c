@@ -67,7 +67,7 @@ static int get_template(struct registry *r, const char *digest, int *ret, struct
 		return err_set(err, ERR_INVALID, "digest: a template is needed");
 	if (r->ntemplates == TEMPLATES_MAX)
 		return err_set(err, ERR_EXHAUSTED, "more than %d templates in use", TEMPLATES_MAX);
-	if (engine_open_template(&r->engine, digest, ret, err) < 0)
+	if (engine_open_template(&r->engine, digest, ret, &r->templates[r->ntemplates].lock_fd, err) < 0)
 		return -1;
 	snprintf(r->templates[r->ntemplates].digest, SPAWN_DIGEST_SIZE, "%s", digest);
 	r->templates[r->ntemplates++].fd = *ret;
@@ -354,8 +354,10 @@ void registry_done(struct registry *r)
 	}
 	while (r->nfree)
 		slot_destroy(&r->engine, r->free_slots[--r->nfree]);
-	for (unsigned i = 0; i < r->ntemplates; i++)
+	for (unsigned i = 0; i < r->ntemplates; i++) {
 		close_fd(r->templates[i].fd);
+		close_fd(r->templates[i].lock_fd);
+	}
 	close_fd(r->init_fd);
 	engine_close(&r->engine);
 }

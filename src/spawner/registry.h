@@ -48,7 +48,7 @@ struct registry {
 	bool recycle;                   /* keep slots for the next sandbox */
 	struct sandbox_list buckets[REGISTRY_BUCKETS];
 	SLIST_HEAD(, pool) pools;
-	struct { char digest[SPAWN_DIGEST_SIZE]; int fd; } templates[TEMPLATES_MAX];
+	struct { char digest[SPAWN_DIGEST_SIZE]; int fd, lock_fd; } templates[TEMPLATES_MAX];
 	unsigned ntemplates;
 	struct slot *free_slots[FREE_SLOTS_MAX];
 	unsigned nfree;
