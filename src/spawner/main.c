@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include "base/fd.h"
@@ -122,8 +123,11 @@ static void send_answer(int sock, struct answer *a)
 	uint8_t packet[SPAWN_REPLY_SIZE];
 
 	spawn_encode_reply(&a->reply, packet);
-	if (send_msg(sock, packet, sizeof packet, a->fds, a->nfds) < 0)
+	if (send_msg(sock, packet, sizeof packet, a->fds, a->nfds) < 0) {
 		log_debug("an answer was not delivered", "why", strerror(errno));
+		/* The peer would wait for it: the connection has failed, and that ends us. */
+		shutdown(sock, SHUT_RDWR);
+	}
 	while (a->nfds)
 		close_fd(a->fds[--a->nfds]);
 }
