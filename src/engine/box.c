@@ -59,9 +59,9 @@ static int put_identity_files(int u, const char *hostname, struct err *err)
 	strcat(text, "\n");
 	if (put_identity_file(etc, "machine-id", text, err) < 0)
 		return -1;
-	snprintf(text, sizeof text, "%s\n", hostname);
-	if (put_identity_file(etc, "hostname", text, err) < 0)
-		return -1;
+	/* Says what the kernel says, without a page of its own. */
+	if (symlinkat("/proc/sys/kernel/hostname", etc, "hostname") < 0)
+		return err_sys(err, errno, "make /etc/hostname");
 	snprintf(text, sizeof text, "127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 %s\n", hostname);
 	return put_identity_file(etc, "hosts", text, err);
 }

@@ -93,7 +93,7 @@ struct cgroup {
 /* What differs between v1 and v2.  `cg` is complete up to its directories. */
 struct cgroup_ops {
 	const char *name;
-	/* Makes the controllers' side of a slot; v2_fd/NAME and NAME/box exist. */
+	/* Makes the controllers' side of a slot; v2_fd/NAME exists. */
 	int (*make)(struct cgroup *cg, struct err *err);
 	int (*set_memory)(struct cgroup *cg, uint64_t bytes, struct err *err);
 	int (*set_pids)(struct cgroup *cg, uint64_t count, struct err *err);
@@ -139,5 +139,7 @@ int cgroup_kill_path(int v2_fd, const char *name, const char *sub, enum cgroup_a
                      struct err *err) _must_check_;
 /* rmdir that waits out EBUSY of a group whose last process is still leaving.  0 when it is gone. */
 int cgroup_rmdir(int dir_fd, const char *path);
-/* Removes every gN below NAME/box. */
-void cgroup_remove_groups(struct cgroup *cg);
+/* Kills every process of the group and below but one; waits until only that is left. */
+int cgroup_kill_but(int v2_fd, const char *name, pid_t spared, unsigned timeout_ms, struct err *err) _must_check_;
+/* Removes every gN below NAME/BOX. */
+void cgroup_remove_groups(struct cgroup *cg, const char *box);

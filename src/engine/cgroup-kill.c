@@ -58,12 +58,13 @@ static int wait_empty(int events_fd, uint64_t deadline_ns)
 	return 0;
 }
 
-/* SIGKILL to every process listed in dir_fd/PATH/cgroup.procs; the reads go on to the end, because
- * a killed process stays listed until it has left. */
-static void kill_listed(int dir_fd, const char *path)
+/* SIGKILL to every process but `spared` that is listed in dir_fd/PATH/cgroup.procs; returns how many
+ * there were.  The reads go on to the end, because a killed process stays listed until it has left. */
+static unsigned kill_listed(int dir_fd, const char *path, pid_t spared)
 {
 	_cleanup_close_ int fd = knob_open(dir_fd, path, "", "cgroup.procs", O_RDONLY);
 	char text[4096];
+	unsigned count = 0;
 	pid_t pid = 0;
 	ssize_t n;
 
@@ -74,29 +75,33 @@ static void kill_listed(int dir_fd, const char *path)
 				continue;
 			}
 			/* 0 stands for a process of a foreign pid namespace: kill(0) would hit ourselves. */
-			if (pid > 1)
+			if (pid > 1 && pid != spared) {
 				kill(pid, SIGKILL);
+				count++;
+			}
 			pid = 0;
 		}
 	}
+	return count;
 }
 
 /* The same for the group and everything below it: box, init and gN are at most two levels deep. */
-static void kill_below(int dir_fd, const char *path, unsigned depth)
+static unsigned kill_below(int dir_fd, const char *path, unsigned depth, pid_t spared)
 {
 	int fd = knob_open(dir_fd, path, "", ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	unsigned count = kill_listed(dir_fd, path, spared);
 	struct dirent *e;
 
-	kill_listed(dir_fd, path);
 	if (!dir) {
 		close_fd(fd);
-		return;
+		return count;
 	}
 	while (depth && (e = readdir(dir)))
 		if (e->d_type == DT_DIR && e->d_name[0] != '.')
-			kill_below(dirfd(dir), e->d_name, depth - 1);
+			count += kill_below(dirfd(dir), e->d_name, depth - 1, spared);
 	closedir(dir);
+	return count;
 }
 
 /*
@@ -114,7 +119,7 @@ static int kill_by_signal(int v2_fd, const char *path, int events_fd, uint64_t d
 	int r;
 
 	for (int round = 0;; round++) {
-		kill_below(v2_fd, path, 2);
+		kill_below(v2_fd, path, 2, 0);
 		r = wait_empty(events_fd, MIN(deadline_ns, now_ns() + patience_ns));
 		if (r == 0 || now_ns() >= deadline_ns)
 			break;
@@ -152,6 +157,29 @@ int cgroup_kill_path(int v2_fd, const char *name, const char *sub, enum cgroup_a
 	return 0;
 }
 
+int cgroup_kill_but(int v2_fd, const char *name, pid_t spared, unsigned timeout_ms, struct err *err)
+{
+	uint64_t deadline = now_ns() + timeout_ms * 1000000ull;
+	bool is_frozen = false;
+	unsigned us = 20;
+
+	/* From the second look on all of them stand still while they are found, `spared` too: nothing
+	 * forks meanwhile, and SIGKILL still gets through. */
+	while (kill_below(v2_fd, name, 2, spared)) {
+		if (is_frozen)
+			(void) !knob_write(v2_fd, name, "", "cgroup.freeze", "0", NULL);
+		if (now_ns() >= deadline)
+			return err_set(err, ERR_DEADLINE, "commands of cgroup %s are still there %u ms after SIGKILL",
+			               name, timeout_ms);
+		sleep_us(us);
+		us = MIN(us * 2, 5000u);
+		is_frozen = knob_write(v2_fd, name, "", "cgroup.freeze", "1", NULL) == 0;
+	}
+	if (is_frozen)
+		(void) !knob_write(v2_fd, name, "", "cgroup.freeze", "0", NULL);
+	return 0;
+}
+
 int cgroup_rmdir(int dir_fd, const char *path)
 {
 	uint64_t deadline = 0;
@@ -169,9 +197,9 @@ int cgroup_rmdir(int dir_fd, const char *path)
 	}
 }
 
-void cgroup_remove_groups(struct cgroup *cg)
+void cgroup_remove_groups(struct cgroup *cg, const char *box)
 {
-	int fd = knob_open(cg->tree->v2_fd, cg->name, "box", ".", O_RDONLY | O_DIRECTORY);
+	int fd = knob_open(cg->tree->v2_fd, cg->name, box, ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 

@@ -35,6 +35,16 @@ static const char *init_sub(const struct cgroup *cg)
 	return cg->tree->mode == CGROUP_V2 ? "init" : "";
 }
 
+/*
+ * Where commands are.  On v1 hosts they share NAME with init, and it is their v1 groups that tell
+ * them apart: to leave init's v2 group each command would have to write cgroup.procs, which waits
+ * for an RCU grace period (K1).
+ */
+static const char *box_sub(const struct cgroup *cg)
+{
+	return cg->tree->mode == CGROUP_V1 ? "" : "box";
+}
+
 static int make_dir(struct cgroup *cg, const char *sub, struct err *err)
 {
 	char path[CG_PATH_MAX];
@@ -65,7 +75,9 @@ static int make_v2(struct cgroup *cg, struct err *err)
 	if (make_dir(cg, "", err) < 0)
 		return -1;
 	cg->made_v2 = true;
-	if (give_procs(cg, "", err) < 0 || make_dir(cg, "box", err) < 0 || give_procs(cg, "box", err) < 0)
+	if (give_procs(cg, "", err) < 0)
+		return -1;
+	if (*box_sub(cg) && (make_dir(cg, box_sub(cg), err) < 0 || give_procs(cg, box_sub(cg), err) < 0))
 		return -1;
 	return *init_sub(cg) ? make_dir(cg, init_sub(cg), err) : 0;
 }
@@ -75,7 +87,7 @@ static void open_dirs(struct cgroup *cg)
 	if (cg->init_fd < 0)
 		cg->init_fd = knob_open(cg->tree->v2_fd, cg->name, init_sub(cg), ".", O_PATH | O_DIRECTORY);
 	if (cg->box_fd < 0)
-		cg->box_fd = knob_open(cg->tree->v2_fd, cg->name, "box", ".", O_PATH | O_DIRECTORY);
+		cg->box_fd = knob_open(cg->tree->v2_fd, cg->name, box_sub(cg), ".", O_PATH | O_DIRECTORY);
 }
 
 /* Removes only what creation itself has made, so that a name that is taken stays whole. */
@@ -213,9 +225,15 @@ void cgroup_rest(struct cgroup *cg)
 		cg->tasks_fd[i] = close_fd(cg->tasks_fd[i]);
 }
 
-static void group_sub(char ret[32], unsigned group)
+static void group_sub(const struct cgroup *cg, char ret[32], unsigned group)
 {
-	snprintf(ret, 32, "box/g%u", group);
+	snprintf(ret, 32, "%s%sg%u", box_sub(cg), *box_sub(cg) ? "/" : "", group);
+}
+
+/* Within the box. */
+static const char *group_name(const struct cgroup *cg, const char *sub)
+{
+	return *box_sub(cg) ? sub + strlen(box_sub(cg)) + 1 : sub;
 }
 
 int cgroup_group_create(struct cgroup *cg, unsigned group, int *ret_fd, struct err *err)
@@ -223,7 +241,7 @@ int cgroup_group_create(struct cgroup *cg, unsigned group, int *ret_fd, struct e
 	char sub[32];
 	int fd;
 
-	group_sub(sub, group);
+	group_sub(cg, sub, group);
 	if (make_dir(cg, sub, err) < 0)
 		return -1;
 	if (give_procs(cg, sub, err) < 0)
@@ -236,7 +254,7 @@ int cgroup_group_create(struct cgroup *cg, unsigned group, int *ret_fd, struct e
 	*ret_fd = fd;
 	return 0;
 failed:
-	(void) !cgroup_rmdir(cgroup_box_fd(cg), sub + strlen("box/"));
+	(void) !cgroup_rmdir(cgroup_box_fd(cg), group_name(cg, sub));
 	return -1;
 }
 
@@ -244,12 +262,20 @@ int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, st
 {
 	char sub[32];
 
-	group_sub(sub, group);
+	group_sub(cg, sub, group);
 	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, CG_REMOVED_NEXT, timeout_ms, err) < 0)
 		return -1;
-	if (cgroup_box_fd(cg) >= 0 && cgroup_rmdir(cg->box_fd, sub + strlen("box/")) < 0)
+	if (cgroup_box_fd(cg) >= 0 && cgroup_rmdir(cg->box_fd, group_name(cg, sub)) < 0)
 		return err_sys(err, errno, "remove cgroup %s/%s", cg->name, sub);
 	return 0;
+}
+
+/* With an init to spare, its commands; without one, everything. */
+static int kill_now(struct cgroup *cg, const pid_t *init, enum cgroup_after after, unsigned timeout_ms, struct err *err)
+{
+	if (init && !*box_sub(cg))
+		return cgroup_kill_but(cg->tree->v2_fd, cg->name, *init, timeout_ms, err);
+	return cgroup_kill_path(cg->tree->v2_fd, cg->name, init ? box_sub(cg) : "", after, timeout_ms, err);
 }
 
 /*
@@ -258,7 +284,7 @@ int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, st
  * one outside.  So both are lifted while they die, but only when a kill does not come to its end at
  * once, because writing the quota walks every group of the host.
  */
-static int kill_hurrying(struct cgroup *cg, const char *sub, enum cgroup_after after, unsigned timeout_ms,
+static int kill_hurrying(struct cgroup *cg, const pid_t *init, enum cgroup_after after, unsigned timeout_ms,
                          struct err *err)
 {
 	const struct cgroup_ops *ops = cg->tree->ops;
@@ -266,37 +292,27 @@ static int kill_hurrying(struct cgroup *cg, const char *sub, enum cgroup_after a
 	struct err e = { 0 };
 	int r;
 
-	if (cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, after, at_once, &e) == 0)
+	if (kill_now(cg, init, after, at_once, &e) == 0)
 		return 0;
 	if (e.code != ERR_DEADLINE)
 		return err_set(err, e.code, "%s", e.msg);
 	ops->set_hurry(cg, true);
 	(void) !ops->set_cpu(cg, 0, NULL);
-	r = cgroup_kill_path(cg->tree->v2_fd, cg->name, sub, after, timeout_ms, err);
+	r = kill_now(cg, init, after, timeout_ms, err);
 	ops->set_hurry(cg, false);
 	if (cg->limits_known && ops->set_cpu(cg, cg->limits.cpu_milli, NULL) < 0)
 		cg->limits_known = false;       /* the next cgroup_set_limits() writes all */
 	return r;
 }
 
-int cgroup_kill_box(struct cgroup *cg, unsigned timeout_ms, struct err *err)
+int cgroup_kill_box(struct cgroup *cg, pid_t init, unsigned timeout_ms, struct err *err)
 {
-	return kill_hurrying(cg, "box", CG_USED_AGAIN, timeout_ms, err);
+	return kill_hurrying(cg, &init, CG_USED_AGAIN, timeout_ms, err);
 }
 
 int cgroup_kill_all(struct cgroup *cg, unsigned timeout_ms, struct err *err)
 {
-	return kill_hurrying(cg, "", CG_USED_AGAIN, timeout_ms, err);
-}
-
-pid_t cgroup_first_pid(const struct cgroup *cg)
-{
-	uint64_t pid;
-
-	/* Sorted by nothing, but init's group holds init alone once it has started. */
-	if (knob_read_u64(cg->tree->v2_fd, cg->name, init_sub(cg), "cgroup.procs", &pid, NULL) < 0)
-		return 0;
-	return (pid_t) pid;
+	return kill_hurrying(cg, NULL, CG_USED_AGAIN, timeout_ms, err);
 }
 
 /* Counters as the kernel has them, since the slot was made. */
@@ -352,7 +368,7 @@ int cgroup_recycle(struct cgroup *cg, struct err *err)
 {
 	if (cgroup_kill_all(cg, KILL_TIMEOUT_MS, err) < 0)
 		return -1;
-	cgroup_remove_groups(cg);
+	cgroup_remove_groups(cg, box_sub(cg));
 	cg->tree->ops->drop_cache(cg);
 	return cgroup_baseline(cg, err);
 }
@@ -361,12 +377,14 @@ int cgroup_recycle(struct cgroup *cg, struct err *err)
 static bool remove_dirs(struct cgroup *cg)
 {
 	static const char *const subs[] = { "/init", "/box", "" };
+	/* On v1 hosts there is NAME alone. */
+	size_t first = *box_sub(cg) ? 0 : ARRAY_SIZE(subs) - 1;
 	bool gone = true;
 
-	cgroup_remove_groups(cg);
+	cgroup_remove_groups(cg, box_sub(cg));
 	for (size_t i = 0; i < cg->tree->v1_count; i++)
 		gone &= cgroup_rmdir(cg->tree->v1[i].fd, cg->name) == 0;
-	for (size_t i = 0; i < ARRAY_SIZE(subs); i++) {
+	for (size_t i = first; i < ARRAY_SIZE(subs); i++) {
 		char path[CG_PATH_MAX];
 
 		snprintf(path, sizeof path, "%s%s", cg->name, subs[i]);
@@ -382,7 +400,7 @@ void cgroup_destroy(struct cgroup *cg)
 	if (!cg)
 		return;
 	/* A slot that stays is found again by name, with cgroup_tree_list(). */
-	if (kill_hurrying(cg, "", CG_REMOVED_NEXT, KILL_TIMEOUT_MS, &err) < 0)
+	if (kill_hurrying(cg, NULL, CG_REMOVED_NEXT, KILL_TIMEOUT_MS, &err) < 0)
 		log_debug("cgroup not empty", "name", cg->name, "error", err.msg);
 	else if (!remove_dirs(cg))
 		log_debug("cgroup not removed", "name", cg->name);

@@ -8,10 +8,14 @@
  * Killing, freezing and finding processes always uses a v2 tree (mounted
  * privately when the host shows none); limits use wherever the controllers are.
  *
- *      v2 tree        NAME/        init lives here (NAME/init where controllers are on)
- *                     NAME/box/    every command; limits are here on v2
+ * With v2 controllers:
+ *      v2 tree        NAME/init/   init
+ *                     NAME/box/    every command, and the limits
  *                     NAME/box/gN/ one command's tree, on request
- *      v1 controllers NAME/        limits; commands enter by writing "0" to `tasks`
+ * With v1 controllers:
+ *      v2 tree        NAME/        init and every command
+ *                     NAME/gN/     one command's tree, on request
+ *      v1 trees       NAME/        limits; every command enters by writing "0" to `tasks`
  *
  * Owns the directories and their descriptors.  Knows nothing of sandboxes or
  * requests: limits in, counters out.  Never moves another process (a write of a
@@ -60,7 +64,7 @@ struct cgroup_limits {
 struct cgroup;
 
 /* Makes the directories of NAME, owned so that uid/gid OWNER (init's kuid) may be born into and
- * start processes in NAME/box.  On failure nothing is left behind. */
+ * start processes where commands are.  On failure nothing is left behind. */
 int cgroup_create(struct cgroup_tree *tree, const char *name, uid_t owner, struct cgroup **ret, struct err *err) _must_check_;
 
 /* Opens what an earlier process made, to reap it; missing parts are fine. */
@@ -69,7 +73,8 @@ int cgroup_open(struct cgroup_tree *tree, const char *name, struct cgroup **ret,
 /* Writes what differs from the last call (cpu quota writes walk every group of the host). */
 int cgroup_set_limits(struct cgroup *cg, const struct cgroup_limits *limits, struct err *err) _must_check_;
 
-/* Directory for clone3(CLONE_INTO_CGROUP) of init, and of a command. */
+/* Directory for clone3(CLONE_INTO_CGROUP) of init, and of a command.  On v1 hosts both are NAME, so
+ * that a child of init needs neither. */
 int cgroup_init_fd(struct cgroup *cg);
 int cgroup_box_fd(struct cgroup *cg);
 
@@ -85,12 +90,9 @@ int cgroup_group_create(struct cgroup *cg, unsigned group, int *ret_fd, struct e
 /* Kills its tree, waits until it is empty, removes it. */
 int cgroup_group_kill(struct cgroup *cg, unsigned group, unsigned timeout_ms, struct err *err) _must_check_;
 
-/* Kill all commands (box) / everything.  Wait until no process is left, at most timeout_ms. */
-int cgroup_kill_box(struct cgroup *cg, unsigned timeout_ms, struct err *err) _must_check_;
+/* Kill all commands, sparing the host pid of init (0: there is none) / everything.  Wait until no process is left, at most timeout_ms. */
+int cgroup_kill_box(struct cgroup *cg, pid_t init, unsigned timeout_ms, struct err *err) _must_check_;
 int cgroup_kill_all(struct cgroup *cg, unsigned timeout_ms, struct err *err) _must_check_;
-
-/* First process of init's group (where the sandbox's PID 1 is), 0 when it is empty. */
-pid_t cgroup_first_pid(const struct cgroup *cg);
 
 struct cgroup_stats {
 	uint64_t memory_bytes, memory_peak_bytes;

@@ -94,7 +94,7 @@ int engine_open(struct engine *e, const char *data_dir, struct err *err)
 		engine_close(e);
 		return -1;
 	}
-	seccomp_compile(&e->filter);
+	seccomp_compile(&e->filter, cgroup_tree_mode(e->cgroups) != CGROUP_V1);
 	return 0;
 }
 

@@ -220,7 +220,7 @@ static unsigned search(struct assembler *a, const uint16_t *starts, const unsign
 	return emit(a, BPF_JMP | BPF_JGE | BPF_K, starts[mid], high, low);
 }
 
-void seccomp_compile(struct seccomp_filter *filter)
+void seccomp_compile(struct seccomp_filter *filter, bool leave_clone3)
 {
 	static struct assembler a;      /* single-threaded callers; 4 KiB of stack saved */
 	struct verdicts v;
@@ -247,6 +247,8 @@ void seccomp_compile(struct seccomp_filter *filter)
 	actions[CHECK_PRLIMIT] = check_prlimit(&a, &v);
 
 	fill_actions(action_of);
+	if (leave_clone3)
+		action_of[SYS_clone3] = ALLOW;
 	for (int nr = 0; nr <= NEWEST_REVIEWED + 1; nr++) {
 		if (nr && action_of[nr] == action_of[nr - 1])
 			continue;

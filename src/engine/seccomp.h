@@ -15,8 +15,11 @@ struct seccomp_filter {
 	uint64_t insns[SECCOMP_PROGRAM_MAX];    /* struct sock_filter; opaque here */
 };
 
-/* Compiles the policy.  Cannot fail but by a mistake of ours (asserted). */
-void seccomp_compile(struct seccomp_filter *ret);
+/*
+ * Compiles the policy.  Cannot fail but by a mistake of ours (asserted).  leave_clone3 is for init
+ * where commands are born into a cgroup; it hides the call from them by a filter of its own.
+ */
+void seccomp_compile(struct seccomp_filter *ret, bool leave_clone3);
 
 /* Loads it into the calling task; no_new_privs or CAP_SYS_ADMIN must hold.  -1 with errno. */
 int seccomp_load(const struct seccomp_filter *filter);

@@ -52,18 +52,18 @@ static int open_stdio(struct err *err)
 
 static int take_descriptors(const char *digits, struct err *err)
 {
-	if (!digits || strlen(digits) != 2 || (digits[0] != '0' && digits[0] != '1') ||
+	if (!digits || strlen(digits) != 2 || digits[0] < '0' || digits[0] > '2' ||
 	    digits[1] < '0' || digits[1] > '0' + INIT_FD_TASKS_MAX)
 		return err_set(err, ERR_INVALID, "usage: cuvette-init CT [NOFILE] (cuvette-spawner does this)");
 	if (syscall(SYS_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC */) < 0)
 		return err_sys(err, errno, "close_range");
 	if (fcntl(INIT_FD_LISTEN, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
 		return err_sys(err, errno, "listening socket");
-	if (digits[0] == '1') {
-		setup.cgroup_fd = INIT_FD_CGROUP;
+	if (digits[0] != '0')
 		/* Not there in the root of a hierarchy, which cannot be frozen either. */
-		setup.frozen_fd = openat(setup.cgroup_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
-	}
+		setup.frozen_fd = openat(INIT_FD_CGROUP, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	if (digits[0] == '1')
+		setup.cgroup_fd = INIT_FD_CGROUP;
 	setup.ntasks = (size_t) (digits[1] - '0');
 	for (size_t i = 0; i < setup.ntasks; i++)
 		setup.tasks_fds[i] = INIT_FD_TASKS + (int) i;
@@ -75,7 +75,8 @@ static void reset_signals(void)
 {
 	sigset_t all;
 
-	for (int sig = 1; sig < NSIG; sig++)
+	/* Nobody ignores a real-time signal. */
+	for (int sig = 1; sig < 32; sig++)
 		signal(sig, SIG_DFL);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);

@@ -145,7 +145,8 @@ static int make(struct registry *r, const struct kind *kind, const struct spawn_
 	snprintf(hostname, sizeof hostname, "%.12s", sb->id);
 	if (take_slot(r, &sb->slot, err) < 0)
 		goto fail;
-	snprintf(groups, sizeof groups, "1%zu", cgroup_tasks_fds(sb->slot->cgroup, tasks));
+	snprintf(groups, sizeof groups, "%c%zu", cgroup_tree_mode(r->engine.cgroups) == CGROUP_V1 ? '2' : '1',
+	         cgroup_tasks_fds(sb->slot->cgroup, tasks));
 	snprintf(nofile, sizeof nofile, "%u", kind->nofile);
 	spec = (struct box_spec) {
 		.template_fd = template_fd, .hostname = hostname, .limits = cgroup_limits_of(limits),

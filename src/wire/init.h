@@ -29,13 +29,15 @@ enum {
 };
 
 /*
- * What the spawner leaves in init's descriptor table.  argv[1] is two digits:
- * whether INIT_FD_CGROUP is there, and how many INIT_FD_TASKS follow.  argv[2]
+ * What the spawner leaves in init's descriptor table.  argv[1] is two digits.
+ * The first is 0 when INIT_FD_CGROUP is not there, 1 when commands are to be
+ * born in it, 2 when they are in it as children of init anyway; the second says
+ * how many INIT_FD_TASKS follow.  argv[2]
  * may be the hard RLIMIT_NOFILE of commands; init keeps its own.
  */
 enum {
 	INIT_FD_LISTEN = 3,     /* bound and listening, SEQPACKET, abstract name "cuvette" */
-	INIT_FD_CGROUP = 4,     /* cgroup v2 directory that commands are born in (clone3, CLONE_INTO_CGROUP) */
+	INIT_FD_CGROUP = 4,     /* cgroup v2 directory of commands (born there by clone3, CLONE_INTO_CGROUP) */
 	INIT_FD_TASKS = 5,      /* up to 4 open cgroup v1 `tasks` files: a new command writes "0" to each before exec */
 	INIT_FD_TASKS_MAX = 4,
 };

@@ -13,7 +13,7 @@ static int verdict(int nr, uint64_t a0, uint64_t a1, uint64_t a2)
 	const uint64_t args[6] = { a0, a1, a2 };
 
 	if (!filter.count)
-		seccomp_compile(&filter);
+		seccomp_compile(&filter, false);
 	return seccomp_verdict(&filter, AUDIT_ARCH_X86_64, nr, args);
 }
 
@@ -55,6 +55,13 @@ TEST(calls_that_libc_can_do_without_answer_ENOSYS)
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
 		if (verdict(calls[i], 0, 0, 0) != -ENOSYS)
 			FAIL("call %d answers %d", calls[i], verdict(calls[i], 0, 0, 0));
+}
+
+TEST(clone3_is_left_to_an_init_that_hides_it)
+{
+	seccomp_compile(&filter, true);
+	CHECK_INT(verdict(SYS_clone3, 0, 0, 0), 0);
+	CHECK_INT(verdict(SYS_unshare, 0, 0, 0), -EPERM);
 }
 
 TEST(numbers_that_nobody_reviewed_answer_ENOSYS)
@@ -150,7 +157,7 @@ TEST(the_core_limit_stays_and_init_keeps_its_limits)            /* B23, C10 */
 
 TEST(the_kernel_takes_the_program_and_obeys_it)
 {
-	seccomp_compile(&filter);
+	seccomp_compile(&filter, false);
 	CHECK(filter.count < SECCOMP_PROGRAM_MAX);
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	CHECK(seccomp_load(&filter) == 0);
