@@ -52,6 +52,8 @@ root=$1
 rm -f "$root"/etc/apt/sources.list.d/*
 cp /tmp/sources "$root/etc/apt/sources.list"
 chroot "$root" useradd -m -U -u 1000 -s /bin/bash user
+# Imports half of importlib at every start, for a namespace package that has an __init__.py by now.
+rm -f "$root"/usr/lib/python3/dist-packages/matplotlib-*-nspkg.pth
 # Test suites are a seventh of the Python packages.  Not by path-exclude: py3compile
 # fails on files that the package lists and dpkg did not unpack.
 find "$root/usr/lib/python3/dist-packages" -type d -name tests -prune -exec rm -rf {} +
