@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -352,6 +354,33 @@ static int ptys(const char *arg)
 	return refused(n);
 }
 
+/* ---- sockets that are there when the sandbox ends ---- */
+
+static int listeners(const char *arg)
+{
+	struct sockaddr_un path = { .sun_family = AF_UNIX, .sun_path = "/tmp/socket" };
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0name" };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = 0x5b1b };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = 0x5c1b };
+	const struct { const void *addr; socklen_t len; } all[] = {
+		{ &path, sizeof path }, { &name, sizeof name }, { &in, sizeof in }, { &in6, sizeof in6 },
+	};
+
+	(void) arg;
+	for (size_t i = 0; i < 2 * sizeof all / sizeof *all; i++) {
+		int type = i % 2 ? SOCK_DGRAM : SOCK_STREAM;
+		int fd = socket(((const struct sockaddr *) all[i / 2].addr)->sa_family, type, 0);
+
+		/* The names of unix sockets are common to all their types. */
+		if (bind(fd, all[i / 2].addr, all[i / 2].len) < 0 && errno != EADDRINUSE)
+			return refused(i);
+		if (type == SOCK_STREAM && listen(fd, 5) < 0)
+			return refused(i);
+	}
+	pause();
+	return 0;
+}
+
 /* ---- output ---- */
 
 static int flood(const char *arg)
@@ -378,6 +407,7 @@ static const struct {
 	{ "huge-file", huge_file, "huge" },
 	{ "inodes", inodes, "" },
 	{ "inotify", inotify, "" },
+	{ "listeners", listeners, "" },
 	{ "locks", locks, "locked" },
 	{ "mappings", mappings, "" },
 	{ "memfd", memfd, "" },

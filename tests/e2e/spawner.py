@@ -140,8 +140,8 @@ class Sandbox:
         with open(f'/proc/{self.init_pid}/uid_map', encoding='ascii') as f:
             return (int(f.read().split()[1]) - 0x10000000) // 65536
 
-    def start(self, *argv, user='', env=()):
-        return Command(self, argv, user, env)
+    def start(self, *argv, user='', env=(), group_fd=None):
+        return Command(self, argv, user, env, group_fd)
 
     def run(self, *argv, **kwargs):
         """(status, stdout, stderr): status is negative for a signal."""
@@ -156,14 +156,15 @@ class Sandbox:
 class Command:
     """A command that init runs, on a connection of its own."""
 
-    def __init__(self, sandbox, argv, user, env):
+    def __init__(self, sandbox, argv, user, env, group_fd):
         reply = sandbox.ask(CONNECT)
         self.sock = socket.socket(fileno=reply.fds.pop())
         reply.close()
         body = struct.pack('<IHH', 0, 0, 0) + b''.join(pack_str(s) + b'\0' for s in (user, '', ''))
         for words in (argv, env):
             body += struct.pack('<I', len(words)) + b''.join(pack_str(w) + b'\0' for w in words)
-        self.sock.send(struct.pack('<BBHI', 1, INIT_EXEC, 0, len(body)) + body)
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [group_fd]))] if group_fd is not None else []
+        self.sock.sendmsg([struct.pack('<BBHI', 1, INIT_EXEC, 0, len(body)) + body], control)
         self.streams = {INIT_STDOUT: b'', INIT_STDERR: b''}
         self.status = None
 
