@@ -377,14 +377,16 @@ int cgroup_recycle(struct cgroup *cg, struct err *err)
 static bool remove_dirs(struct cgroup *cg)
 {
 	static const char *const subs[] = { "/init", "/box", "" };
-	/* On v1 hosts there is NAME alone. */
-	size_t first = *box_sub(cg) ? 0 : ARRAY_SIZE(subs) - 1;
 	bool gone = true;
 
-	cgroup_remove_groups(cg, box_sub(cg));
 	for (size_t i = 0; i < cg->tree->v1_count; i++)
 		gone &= cgroup_rmdir(cg->tree->v1[i].fd, cg->name) == 0;
-	for (size_t i = first; i < ARRAY_SIZE(subs); i++) {
+	/* On v1 hosts NAME is mostly all there is; a version with another layout may have left more. */
+	if (!*box_sub(cg) && unlinkat(cg->tree->v2_fd, cg->name, AT_REMOVEDIR) == 0)
+		return gone;
+	cgroup_remove_groups(cg, "");
+	cgroup_remove_groups(cg, "box");
+	for (size_t i = 0; i < ARRAY_SIZE(subs); i++) {
 		char path[CG_PATH_MAX];
 
 		snprintf(path, sizeof path, "%s%s", cg->name, subs[i]);

@@ -68,6 +68,7 @@ struct slot {
 	uint32_t uid_base;
 	struct cgroup *cgroup;
 	int userns_fd, cgroupns_fd, netns_fd;
+	bool leased;                    /* the number is ours to give back */
 	bool used;                      /* had a box before */
 };
 

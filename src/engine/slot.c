@@ -74,7 +74,10 @@ static int reap_slot(struct engine *e, unsigned n, bool *ret_found, struct err *
 		return err_wrap(err, "reap %s", name);
 	}
 	cgroup_destroy(cg);
-	return 0;
+	if (cgroup_open(e->cgroups, name, &cg, NULL) < 0)
+		return 0;
+	cgroup_forget(cg);
+	return err_sys(err, EEXIST, "cgroup %s could not be removed", name);
 }
 
 struct leftovers {
@@ -157,21 +160,36 @@ static int take_number(struct engine *e, unsigned *ret, struct err *err)
 	return err_set(err, ERR_EXHAUSTED, "all %d slots of this machine are in use", ENGINE_SLOTS);
 }
 
+/*
+ * A number and its cgroups.  A number whose leftover resists (a process that hangs in the kernel)
+ * stays leased, so that nobody asks for it again, and the next one serves.
+ */
+static int take_place(struct engine *e, struct slot *s, struct err *err)
+{
+	for (int tries = 0; tries < 64; tries++) {
+		if (take_number(e, &s->number, err) < 0)
+			return -1;
+		s->uid_base = ENGINE_UID_BASE + s->number * USERNS_RANGE;
+		s->leased = true;
+		if (make_cgroup(e, s, err) == 0)
+			return 0;
+		if (err->sys != EEXIST)
+			return -1;
+		s->leased = false;
+	}
+	return -1;
+}
+
 int slot_create(struct engine *e, struct slot **ret, struct err *err)
 {
 	int tasks[CGROUP_TASKS_MAX];
 	struct netns_maker *netns = NULL;
 	struct userns_spec userns;
-	unsigned number = 0;
 	struct slot *s;
 
-	if (take_number(e, &number, err) < 0)
-		return -1;
 	s = xcalloc(1, sizeof *s);
-	s->number = number;
-	s->uid_base = ENGINE_UID_BASE + number * USERNS_RANGE;
 	s->userns_fd = s->cgroupns_fd = s->netns_fd = -1;
-	if (begin_netns(e, &netns, err) < 0 || make_cgroup(e, s, err) < 0)
+	if (begin_netns(e, &netns, err) < 0 || take_place(e, s, err) < 0)
 		goto fail;
 	userns = (struct userns_spec) {
 		.proc_fd = e->proc_fd, .uid_base = s->uid_base, .cgroup_fd = cgroup_box_fd(s->cgroup),
@@ -186,7 +204,7 @@ fail:
 	if (netns)
 		netns_cancel(netns);
 	slot_destroy(e, s);
-	return err_wrap(err, "slot %u", number);
+	return err_wrap(err, "make a slot");
 }
 
 void slot_rest(struct slot *s)
@@ -236,6 +254,7 @@ void slot_destroy(struct engine *e, struct slot *s)
 	close_fd(s->userns_fd);
 	close_fd(s->cgroupns_fd);
 	close_fd(s->netns_fd);
-	give_back(e, s->number);
+	if (s->leased)
+		give_back(e, s->number);
 	free(s);
 }

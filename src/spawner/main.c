@@ -203,13 +203,26 @@ static int fail_start(int sock, struct err *err)
 	return err_exit(err);
 }
 
+/* One that resists is no reason to refuse new sandboxes: its slot is passed over. */
+static void reap_leftovers(struct engine *e)
+{
+	unsigned reaped = 0;
+	struct err err = { 0 };
+	char count[12];
+
+	if (engine_reap_leftovers(e, &reaped, &err) < 0)
+		log_warn("a sandbox of a spawner that was killed is still there", "why", err.msg);
+	snprintf(count, sizeof count, "%u", reaped);
+	if (reaped)
+		log_warn("removed sandboxes of a spawner that was killed", "count", count);
+}
+
 static struct registry registry;
 
 int main(int argc, char **argv)
 {
 	const char *data_dir = parse_options(argc, argv);
 	struct err err = { 0 };
-	unsigned reaped;
 	int sock;
 
 	log_set_name("cuvette-spawner");
@@ -226,16 +239,9 @@ int main(int argc, char **argv)
 		err_set(&err, ERR_PERMISSION, "sandboxes need root: run as root or with sudo");
 		return fail_start(sock, &err);
 	}
-	if (open_init(&registry.init_fd, &err) < 0 ||
-	    engine_open(&registry.engine, data_dir, &err) < 0 ||
-	    engine_reap_leftovers(&registry.engine, &reaped, &err) < 0)
+	if (open_init(&registry.init_fd, &err) < 0 || engine_open(&registry.engine, data_dir, &err) < 0)
 		return fail_start(sock, &err);
-	if (reaped) {
-		char count[12];
-
-		snprintf(count, sizeof count, "%u", reaped);
-		log_warn("removed sandboxes of a spawner that was killed", "count", count);
-	}
+	reap_leftovers(&registry.engine);
 	serve(&registry, sock);
 	registry_done(&registry);
 	return 0;
