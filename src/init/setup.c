@@ -70,23 +70,30 @@ static int take_descriptors(const char *digits, struct err *err)
 	return 0;
 }
 
-/* Ignored signals stay ignored across exec; nothing that the spawner ignores is a command's business. */
+/*
+ * Ignored signals stay ignored across exec; nothing that the spawner or its callers ignore is a
+ * command's business.  By system call: some C libraries' own two real-time signals arrive ignored
+ * from a posix_spawn() of theirs, and the function here refuses to touch those.
+ */
 static void reset_signals(void)
 {
+	static const struct { uint64_t handler, flags, restorer, mask; } by_default;
 	sigset_t all;
 
-	/* Nobody ignores a real-time signal. */
-	for (int sig = 1; sig < 32; sig++)
-		signal(sig, SIG_DFL);
+	for (int sig = 1; sig <= 34; sig++)
+		syscall(SYS_rt_sigaction, sig, &by_default, NULL, sizeof by_default.mask);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
+/* Our program can't be read by anybody here, so /proc/self is the host's unless we say otherwise. */
 static void open_oom_score(void)
 {
 	ssize_t n;
 
+	prctl(PR_SET_DUMPABLE, 1);      /* nobody else is in this pid namespace yet */
 	setup.oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	prctl(PR_SET_DUMPABLE, 0);
 	if (setup.oom_fd < 0)
 		return;
 	n = pread(setup.oom_fd, setup.oom_score, sizeof setup.oom_score - 1, 0);

@@ -294,7 +294,8 @@ TEST(links_lead_inside_only_C19_F01)
 		strcpy(f.user, "root");
 		ask_file(&f, &p);
 		get_error(&p, &e);
-		CHECK(e.code == ERR_INVALID || (fd > 8 && e.code == ERR_NOT_FOUND));
+		/* Init's own descriptors are the host's to look at, where its program can't be read. */
+		CHECK(e.code == ERR_INVALID || e.code == ERR_PERMISSION || (fd > 8 && e.code == ERR_NOT_FOUND));
 	}
 	/* Writing through a dangling link makes its target, inside. */
 	write_file("/tmp/dangling", INIT_FILE_FOLLOW, "made");
