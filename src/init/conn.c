@@ -19,7 +19,8 @@ static size_t count;
 
 /* One connection is always allocated: with the last one freed, the allocator would give
  * its page back and fetch it again for every operation. */
-static struct conn *spare;
+static struct conn first;       /* most sandboxes have one connection at a time, and it needs no heap */
+static struct conn *spare = &first;
 
 /* Kept open so that even without a free descriptor a connection can be accepted and refused. */
 static int reserve_fd = -1;
@@ -329,10 +330,13 @@ void conn_close(struct conn *conn)
 	buf_done(&conn->input);
 	ring_done(&conn->backlog);
 	count--;
-	if (spare)
+	if (spare && conn != &first) {
 		free(conn);
-	else
-		spare = conn;
+		return;
+	}
+	if (spare)
+		free(spare);
+	spare = conn;
 }
 
 static bool is_outside_peer(int fd)
