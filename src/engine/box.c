@@ -59,9 +59,9 @@ static int put_identity_files(int u, const char *hostname, struct err *err)
 	strcat(text, "\n");
 	if (put_identity_file(etc, "machine-id", text, err) < 0)
 		return -1;
-	/* Says what the kernel says, without a page of its own. */
-	if (symlinkat("/proc/sys/kernel/hostname", etc, "hostname") < 0)
-		return err_sys(err, errno, "make /etc/hostname");
+	snprintf(text, sizeof text, "%s\n", hostname);
+	if (put_identity_file(etc, "hostname", text, err) < 0)
+		return -1;
 	snprintf(text, sizeof text, "127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 %s\n", hostname);
 	return put_identity_file(etc, "hosts", text, err);
 }
@@ -317,15 +317,36 @@ int box_usage(const struct box *b, struct box_usage *ret, struct err *err)
 
 	if (fstatfs(b->upper_fd, &st) < 0)
 		return err_sys(err, errno, "read the disk usage");
-	/* Counted from the limit, so that what a filesystem keeps for itself is in use and a full
-	 * disk is seen to be full. */
-	free_bytes = (uint64_t) st.f_bfree * (uint64_t) st.f_bsize;
+	/* Counted from the limit and by what is available, so that all that a filesystem keeps for
+	 * itself is in use and a full disk is seen to be full. */
+	free_bytes = (uint64_t) st.f_bavail * (uint64_t) st.f_bsize;
 	ret->disk_bytes = b->disk_bytes - MIN(b->disk_bytes, free_bytes);
 	ret->disk_inodes = (uint64_t) (st.f_files - st.f_ffree);
 	/* What make_upper() added to the limit is no file of the box. */
 	if (b->image_fd < 0)
 		ret->disk_inodes -= MIN(ret->disk_inodes, (uint64_t) RESERVED_INODES);
 	return 0;
+}
+
+int box_kill_commands(struct box *b, unsigned timeout_ms, struct err *err)
+{
+	uint64_t deadline = now_ns() + timeout_ms * 1000000ull;
+	struct timespec pause = { .tv_nsec = 200000 };
+	struct cgroup_stats stats;
+
+	if (cgroup_kill_box(b->slot->cgroup, b->pid, timeout_ms, err) < 0)
+		return -1;
+	/* They are dead, and count until init has reaped them. */
+	for (;;) {
+		if (cgroup_stats(b->slot->cgroup, &stats, err) < 0)
+			return -1;
+		if (!stats.pids)
+			return 0;
+		if (now_ns() >= deadline)
+			return err_set(err, ERR_DEADLINE, "%u killed processes are not reaped after %u ms",
+			               (unsigned) stats.pids, timeout_ms);
+		nanosleep(&pause, NULL);
+	}
 }
 
 bool box_kill(struct box *b)

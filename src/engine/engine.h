@@ -132,6 +132,9 @@ int box_enable_terminals(struct engine *e, struct box *b, struct err *err) _must
 struct box_usage { uint64_t disk_bytes, disk_inodes; };
 int box_usage(const struct box *b, struct box_usage *ret, struct err *err) _must_check_;
 
+/* Kills all but init and waits until init has reaped them. */
+int box_kill_commands(struct box *b, unsigned timeout_ms, struct err *err) _must_check_;
+
 /* Kills everything and waits for the end, at most ten seconds: false when it did not come.
  * Counters and disk can still be read. */
 bool box_kill(struct box *b);

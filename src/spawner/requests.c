@@ -98,7 +98,7 @@ static int kill_commands(struct registry *r, const struct spawn_request *req, st
 	(void) a;
 	if (registry_get(r, req->id, &sb, err) < 0)
 		return -1;
-	return cgroup_kill_box(sb->slot->cgroup, sb->box->pid, KILL_TIMEOUT_MS, err);
+	return box_kill_commands(sb->box, KILL_TIMEOUT_MS, err);
 }
 
 static int destroy(struct registry *r, const struct spawn_request *req, struct answer *a, struct err *err)
