@@ -56,6 +56,12 @@ static bool is_full(uint64_t used, uint64_t limit, uint64_t slack)
 	return limit && used + MAX(limit / 128, slack) >= limit;
 }
 
+/* A file system on an image refuses some hundred blocks early, more while it still writes. */
+static bool is_disk_full(const struct spawn_stats *s)
+{
+	return is_full(s->disk_used_bytes, s->disk_limit_bytes, MIN(s->disk_limit_bytes / 16, (uint64_t) 4 << 20));
+}
+
 static void judge_memory(struct exec_result *r, const struct spawn_stats *s)
 {
 	char limit[16], peak[16], who[160];
@@ -77,7 +83,7 @@ static void judge_disk(struct exec_result *r, const struct spawn_stats *s)
 {
 	char limit[16], used[16];
 
-	if (is_full(s->disk_used_bytes, s->disk_limit_bytes, 65536)) {
+	if (is_disk_full(s)) {
 		r->limit = EXEC_LIMIT_DISK;
 		snprintf(r->reason, sizeof r->reason, "disk limit of %s reached: %s are in use",
 		         size_text(s->disk_limit_bytes, limit), size_text(s->disk_used_bytes, used));
@@ -124,7 +130,7 @@ void exec_judge(struct exec_result *r, const struct exec_options *o, const struc
 		judge_memory(r, s);
 	else if (s && s->pids_refused && has_failed(r))
 		judge_pids(r, s);
-	else if (s && has_failed(r) && (is_full(s->disk_used_bytes, s->disk_limit_bytes, 65536) ||
+	else if (s && has_failed(r) && (is_disk_full(s) ||
 	                                is_full(s->inodes_used, s->inodes_limit, 4)))
 		judge_disk(r, s);
 	else if (r->truncated)
