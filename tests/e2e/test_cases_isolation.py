@@ -174,8 +174,8 @@ def test_C19_a_second_copy_never_goes_through_the_links_of_the_first(tiny, tmp_p
 
 
 def test_C19_paths_inside_never_leave_the_sandbox(tiny, tmp_path):
-    for path in ('../../../../../../etc/hostname', '/../../etc/hostname'):
-        r = tiny.sh('echo inside > /etc/hostname; ln -s / root', options=('--user', 'root', '--out', f'{path}:{tmp_path}/h'))
+    for path in ('../../../../../../etc/issue', '/../../etc/issue', '/root/link/../../../etc/issue'):
+        r = tiny.sh('echo inside > /etc/issue; ln -s / link', options=('--user', 'root', '--out', f'{path}:{tmp_path}/h'))
         assert r.status == 0 and (tmp_path / 'h').read_text() == 'inside\n'
 
 

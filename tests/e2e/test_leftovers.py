@@ -105,7 +105,7 @@ def test_after_kill_9_of_the_spawner(tiny, options):
 @pytest.mark.parametrize('options', [(), IMAGE], ids=['memory', 'image'])
 def test_after_kill_9_of_the_spawner_at_any_moment(tiny, options):
     before = host.snapshot()
-    for _ in range(30):
+    for _ in range(20):
         child = tiny.start('run', *options, '--', 'sh', '-c', 'sleep 0.01')
         time.sleep(random.uniform(0, 0.08))
         kill_spawners()
