@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import subprocess
-import threading
 
 import pytest
 

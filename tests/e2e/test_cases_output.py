@@ -4,6 +4,7 @@
 Names are the ids of the public bug reports that each input comes from.
 """
 import base64
+import json
 import os
 import pty
 import select
