@@ -63,6 +63,7 @@ struct performance {
 	int error;
 	pid_t pid;
 	int pidfd;
+	int proc_fd;                    /* B made it in the table that we share */
 };
 
 /* The spawner is single-threaded and creations never nest. */
@@ -90,13 +91,11 @@ static int attach(int mount_fd, int root, const char *name)
 
 static int make_proc(void)
 {
-	int fs = sys_fsopen("proc"), fd;
+	_cleanup_close_ int fs = sys_fsopen("proc");
 
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
-	fd = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	close_fd(fs);
-	return fd;
+	return sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
 static int become_range_root(void)
@@ -117,7 +116,7 @@ static int change_root(int root)
 
 int create_mount_terminals(void)
 {
-	int fs = sys_fsopen("devpts"), fd;
+	_cleanup_close_ int fs = sys_fsopen("devpts"), fd = -1;
 
 	/* A new instance by itself; group 5 is tty. */
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "ptmxmode", "0666", 0) < 0 ||
@@ -129,11 +128,7 @@ int create_mount_terminals(void)
 	fd = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	if (fd < 0)
 		return -1;
-	close_fd(fs);
-	if (sys_move_mount(fd, "", AT_FDCWD, "/dev/pts", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return -1;
-	close_fd(fd);
-	return 0;
+	return sys_move_mount(fd, "", AT_FDCWD, "/dev/pts", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 /* Nobody else is in this mount namespace and /proc and /dev are our own mounts by now, so plain
@@ -157,12 +152,11 @@ static int protect_proc(int proc, const struct proc_masks *m)
 
 	for (size_t i = 0; i < m->read_only; i++) {
 		const char *name = m->ro[i] + strlen("/proc/");
-		int tree = sys_open_tree(proc, name, OPEN_TREE_CLONE);
+		_cleanup_close_ int tree = sys_open_tree(proc, name, OPEN_TREE_CLONE);
 
 		if (tree < 0 || sys_mount_setattr(tree, 0, &read_only) < 0 ||
 		    sys_move_mount(tree, "", proc, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 			return -1;
-		close_fd(tree);
 	}
 	return 0;
 }
@@ -189,9 +183,10 @@ static int fail(struct performance *p)
 	return 1;
 }
 
-static int build_root(struct performance *p, int proc)
+static int build_root(struct performance *p)
 {
 	const struct create_plan *plan = p->plan;
+	int proc = p->proc_fd;
 
 	p->step = STEP_ROOT;
 	if (change_root(plan->root_fd) < 0)
@@ -262,15 +257,14 @@ static int run_b(void *arg)
 	struct performance *p = arg;
 	const struct create_plan *plan = p->plan;
 	sigset_t none;
-	int proc;
 
 	/* Needs the fully visible proc of the spawner's namespace, so before the root changes (K12). */
 	p->step = STEP_PROC;
-	proc = make_proc();
-	if (proc < 0)
+	p->proc_fd = make_proc();
+	if (p->proc_fd < 0)
 		return fail(p);
 	p->step = STEP_IDS;
-	if (become_range_root() < 0 || build_root(p, proc) < 0 || settle(p) < 0 || drop_privileges(p) < 0)
+	if (become_range_root() < 0 || build_root(p) < 0 || settle(p) < 0 || drop_privileges(p) < 0)
 		return fail(p);
 	p->step = STEP_EXEC;
 	sigemptyset(&none);
@@ -353,7 +347,7 @@ static void end_orphan(struct performance *p)
 
 int create_perform(const struct create_plan *plan, pid_t *ret_pid, int *ret_pidfd, struct err *err)
 {
-	struct performance p = { .plan = plan, .pid = -1, .pidfd = -1 };
+	struct performance p = { .plan = plan, .pid = -1, .pidfd = -1, .proc_fd = -1 };
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | (plan->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
 		.cgroup = plan->cgroup_fd >= 0 ? (uint64_t) plan->cgroup_fd : 0,
@@ -366,6 +360,8 @@ int create_perform(const struct create_plan *plan, pid_t *ret_pid, int *ret_pidf
 	if (WIFSIGNALED(reap(a)))
 		end_orphan(&p);
 	restore_fds(plan);
+	/* Or the proc and pid namespace of every sandbox that ever was would stay with us. */
+	close_fd(p.proc_fd);
 	if (!p.error) {
 		*ret_pid = p.pid;
 		*ret_pidfd = p.pidfd;
