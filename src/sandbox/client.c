@@ -220,9 +220,10 @@ static int exchange(struct spawner *s, const struct spawn_request *req, struct s
 	if (wait_readable(s->sock, REPLY_TIMEOUT_MS) < 0)
 		return err_sys(err, errno, "wait for the spawner");
 	n = recv_msg(s->sock, in, sizeof in, fds, ret_nfds);
-	if (n < 0)
+	/* A reset is an end before the request was read. */
+	if (n < 0 && errno != ECONNRESET)
 		return err_sys(err, errno, "read the spawner's reply");
-	if (n == 0)
+	if (n <= 0)
 		return err_set(err, ERR_UNAVAILABLE, "the spawner ended before it answered: "
 		               "'cuvette doctor' shows what this machine lacks");
 	if (spawn_decode_reply(in, (size_t) n, ret, err) < 0)

@@ -67,8 +67,15 @@ static int move_up(int fd)
 {
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS_FROM);
 
-	close_fd(fd);
+	if (up >= 0)
+		close_fd(fd);
 	return up;
+}
+
+/* The limit may lie below those numbers: EINVAL then. */
+static int err_few_descriptors(struct err *err)
+{
+	return err_set(err, ERR_EXHAUSTED, "too few descriptors for the spawner: raise the limit of open files (ulimit -n)");
 }
 
 /* The program that every sandbox starts with: beside our own binary, and root's alone. */
@@ -99,7 +106,10 @@ static int open_init(int *ret, struct err *err)
 		               "by others (chown root, chmod 711)", path);
 	}
 	*ret = move_up(fd);
-	return 0;
+	if (*ret >= 0)
+		return 0;
+	close_fd(fd);
+	return err_few_descriptors(err);
 }
 
 /* The data directory, or NULL when the arguments make no sense. */
@@ -235,6 +245,10 @@ int main(int argc, char **argv)
 	forget_priority();
 	set_up_signals();
 	umask(022);
+	if (sock < 0) {
+		err_few_descriptors(&err);
+		return fail_start(CONTROL_FD, &err);
+	}
 	if (geteuid() != 0) {
 		err_set(&err, ERR_PERMISSION, "sandboxes need root: run as root or with sudo");
 		return fail_start(sock, &err);

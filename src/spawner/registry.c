@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spawner/registry.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -189,6 +190,14 @@ static struct pool *find_pool(struct registry *r, const struct kind *kind)
 	return NULL;
 }
 
+/* Somebody may have killed its init while it waited: the kernel, or a person. */
+static bool has_ended(const struct sandbox *sb)
+{
+	struct pollfd end = { .fd = sb->box->pidfd, .events = POLLIN };
+
+	return poll(&end, 1, 0) != 0;
+}
+
 /* A blank one from the pool with the wanted limits; NULL when there is none that works. */
 static struct sandbox *claim(struct registry *r, struct pool *p, const struct spawn_limits *limits)
 {
@@ -200,7 +209,9 @@ static struct sandbox *claim(struct registry *r, struct pool *p, const struct sp
 
 		LIST_REMOVE(sb, link);
 		p->ready--;
-		if (cgroup_set_limits(sb->slot->cgroup, &cl, &err) == 0) {
+		if (has_ended(sb)) {
+			err_set(&err, ERR_UNAVAILABLE, "its init was killed");
+		} else if (cgroup_set_limits(sb->slot->cgroup, &cl, &err) == 0) {
 			sb->limits = *limits;
 			return sb;
 		}

@@ -26,10 +26,6 @@ static int create(struct registry *r, const struct spawn_request *req, struct an
 	bool pooled;
 	int conn, pidfd;
 
-#ifndef CUVETTE_TEST_SPAWNER
-	if (req->options & SPAWN_NO_FILTER)
-		return err_set(err, ERR_PERMISSION, "options: this spawner always loads the seccomp filter");
-#endif
 	if (registry_create(r, req, &sb, &conn, &pooled, err) < 0)
 		return -1;
 	pidfd = fcntl(sb->box->pidfd, F_DUPFD_CLOEXEC, 0);
@@ -166,12 +162,23 @@ static request_fn *const table[SPAWN_TYPE_COUNT] = {
 	[SPAWN_TERMINAL] = terminal,
 };
 
+/* Whoever asks, and for whatever: a pool's sandboxes are made with the same options. */
+static int check_options(const struct spawn_request *req, struct err *err)
+{
+#ifndef CUVETTE_TEST_SPAWNER
+	if (req->options & SPAWN_NO_FILTER)
+		return err_set(err, ERR_PERMISSION, "options: this spawner always loads the seccomp filter");
+#endif
+	(void) req; (void) err;
+	return 0;
+}
+
 void request_serve(struct registry *r, const struct spawn_request *req, struct answer *ret)
 {
 	struct err err = { 0 };
 
 	memset(ret, 0, sizeof *ret);
 	ret->reply.type = req->type;
-	if (table[req->type](r, req, ret, &err) < 0)
+	if (check_options(req, &err) < 0 || table[req->type](r, req, ret, &err) < 0)
 		ret->reply.err = err;
 }
