@@ -22,6 +22,7 @@ struct walk {
 	int root;                       /* directory on the host that everything is made beneath */
 	char host[PATH_MAX], box[PATH_MAX];     /* host is relative to root */
 	size_t host_len, box_len;
+	size_t held;                    /* bytes of the listings from the top down to here */
 	struct err *err;
 };
 
@@ -57,14 +58,20 @@ static int fill_file(struct walk *w, int from, int to, const struct stat *st)
 	return 0;
 }
 
-static int get_file(struct walk *w, int dir, const char *name, uint32_t follow)
+/* `listed`: as one of many, which is left out when it is not what it was listed as. */
+static int get_file(struct walk *w, int dir, const char *name, bool listed)
 {
 	_cleanup_close_ int from = -1, to = -1;
 	char temporary[64];
 	struct stat st;
 
-	if (request(w, INIT_FILE_OPEN, INIT_FILE_READ | follow, NULL, &from) < 0)
+	if (request(w, INIT_FILE_OPEN, INIT_FILE_READ, NULL, &from) < 0) {
+		if (listed && w->err->code == ERR_PRECONDITION) {
+			copy_skip(&w->stats, w->box);
+			return 0;
+		}
 		return err_wrap(w->err, "read %s in the sandbox", w->box);
+	}
 	if (fstat(from, &st) < 0)
 		return err_sys(w->err, errno, "read %s in the sandbox", w->box);
 	if (!S_ISREG(st.st_mode)) {
@@ -120,7 +127,7 @@ static int get_entry(struct walk *w, int dir, const struct listing_entry *e)
 	}
 	switch (e->mode & S_IFMT) {
 	case S_IFREG:
-		return get_file(w, dir, e->name, 0);
+		return get_file(w, dir, e->name, true);
 	case S_IFDIR:
 		return 0;       /* later, when this directory is closed */
 	default:
@@ -199,11 +206,12 @@ static int get_tree(struct walk *w, uint32_t mode)
 	bool is_new = false;
 	int dir, r;
 
-	if (listing_read(w->sb, w->file->user, w->box, &l, w->err) < 0) {
+	if (listing_read(w->sb, w->file->user, w->box, w->held, &l, w->err) < 0) {
 		err_wrap(w->err, "list %s in the sandbox", w->box);
 		listing_done(&l);
 		return -1;
 	}
+	w->held += l.data.len;
 	dir = open_dir(w, &is_new);
 	r = dir < 0 ? -1 : get_files(w, dir, &l);
 	if (r == 0) {
@@ -212,6 +220,7 @@ static int get_tree(struct walk *w, uint32_t mode)
 		dir = -1;
 		r = get_subdirs(w, &l);
 	}
+	w->held -= l.data.len;
 	listing_done(&l);
 	/* The mode comes last: a read-only directory could not be filled. */
 	if (r == 0 && is_new) {
@@ -284,7 +293,7 @@ int sandbox_get(struct sandbox *sb, const char *user, const char *box_path, cons
 	} else if (S_ISLNK(st->mode)) {
 		r = get_link(w, w->root, w->host, st->target);
 	} else if (S_ISREG(st->mode)) {
-		r = get_file(w, w->root, w->host, 0);
+		r = get_file(w, w->root, w->host, false);
 	} else {
 		r = err_set(w->err, ERR_INVALID, "%s in the sandbox is neither a file, a directory nor a link", box_path);
 	}

@@ -37,7 +37,8 @@ struct listing_entry {
 	int32_t sys;
 	const char *name, *target;
 };
-int listing_read(struct sandbox *sb, const char *user, const char *box_path, struct listing *ret,
+/* `held`: bytes of the listings that the caller holds already; together they are bounded. */
+int listing_read(struct sandbox *sb, const char *user, const char *box_path, size_t held, struct listing *ret,
                  struct err *err) _must_check_;
 bool listing_next(struct listing *l, struct listing_entry *ret);
 static inline void listing_done(struct listing *l) { buf_done(&l->data); }

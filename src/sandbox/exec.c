@@ -23,6 +23,9 @@
 /* After a kill, how long output that is still on its way may take to reach its reader. */
 enum { DRAIN_MS = 1000 };
 
+/* How long init may take to make room for the rest of a command; it has nothing else to do. */
+enum { SEND_MS = 10000 };
+
 struct run {
 	struct sandbox *sb;
 	const struct exec_options *options;
@@ -46,6 +49,7 @@ struct run {
 	int signal;                     /* to be told to init, 0: none */
 	bool resize;
 	bool conn_full;                 /* a send met a full socket */
+	struct err complaint;           /* init's last packet was this error, if the code is set */
 };
 
 /* ---- to init ---- */
@@ -124,10 +128,42 @@ static void read_stdin(struct run *r)
 	r->in_credit -= (uint64_t) n;
 }
 
+/* A long command needs a reader; an init that is none must not hold us for good. */
+static int wait_for_room(struct run *r)
+{
+	uint64_t limit = r->options->timeout_ms;
+	struct pollfd p[] = {
+		{ .fd = r->conn, .events = POLLOUT },
+		{ .fd = r->options->signal_fd, .events = POLLIN },
+	};
+	int n = poll(p, ARRAY_SIZE(p), (int) (limit && limit < SEND_MS ? limit : SEND_MS));
+
+	if (n < 0 && errno != EINTR)
+		return err_sys(r->err, errno, "send the command to the sandbox");
+	if (n == 0 || p[1].revents)
+		return err_set(r->err, ERR_UNAVAILABLE, "the sandbox's init does not take the command");
+	return 0;
+}
+
+/* 1 when sent, 0 when init has closed the connection: why is to be read from it. */
+static int send_part(struct run *r, size_t len)
+{
+	while (send(r->conn, r->packet, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		if (errno == EPIPE || errno == ECONNRESET)
+			return 0;
+		if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
+			return err_sys(r->err, errno, "send the command to the sandbox");
+		if (errno != EINTR && wait_for_room(r) < 0)
+			return -1;
+	}
+	return 1;
+}
+
 static int send_exec(struct run *r)
 {
 	_cleanup_buf_ struct buf body = BUF_INIT(INIT_EXEC_MAX);
 	size_t at = 0;
+	int sent;
 
 	if (init_encode_exec(r->options->exec, &body, r->err) < 0)
 		return err_wrap(r->err, "arguments and environment");
@@ -137,11 +173,10 @@ static int send_exec(struct run *r)
 
 		init_put_header(r->packet, INIT_EXEC, more ? INIT_MORE : 0, (uint32_t) len);
 		memcpy(r->packet + INIT_HEADER, body.data + at, len);
-		if (send_msg(r->conn, r->packet, INIT_HEADER + len, NULL, 0) < 0)
-			return err_sys(r->err, errno, "send the command to the sandbox");
+		sent = send_part(r, INIT_HEADER + len);
 		at += len;
-	} while (at < body.len);
-	return 0;
+	} while (sent > 0 && at < body.len);
+	return sent < 0 ? -1 : 0;
 }
 
 /* ---- killing ---- */
@@ -228,18 +263,21 @@ static void deliver(struct run *r)
 	}
 }
 
+/* Once the command runs, an error answers one message to it; only if nothing follows is it the end. */
 static int take_error(struct run *r, struct wire_reader *in)
 {
 	struct init_error e;
 
 	if (!init_decode_error(in, &e))
 		return err_set(r->err, ERR_INTERNAL, "malformed error of the sandbox's init");
+	r->complaint.code = e.code;
+	r->complaint.sys = e.sys;
+	memcpy(r->complaint.msg, e.msg, sizeof r->complaint.msg);
+	if (r->started)
+		return 0;
 	r->step = e.step;
-	if (r->err) {
-		r->err->code = e.code;
-		r->err->sys = e.sys;
-		memcpy(r->err->msg, e.msg, sizeof r->err->msg);
-	}
+	if (r->err)
+		*r->err = r->complaint;
 	return -1;
 }
 
@@ -251,6 +289,10 @@ static int take_packet(struct run *r, size_t len)
 	if (!init_get_header(r->packet, len, &h))
 		return err_set(r->err, ERR_INTERNAL, "malformed packet of the sandbox's init");
 	in.len = h.len;
+	/* STARTED comes first and once, unless there is nothing but an error. */
+	if ((h.type == INIT_STARTED) == r->started && h.type != INIT_ERROR)
+		return err_set(r->err, ERR_INTERNAL, "packet %u of the sandbox's init is out of order", h.type);
+	r->complaint.code = ERR_OK;
 	switch (h.type) {
 	case INIT_STARTED:
 		r->started = true;
@@ -288,9 +330,15 @@ static int lost(struct run *r)
 		give_up(r);
 		return 0;
 	}
+	if (r->complaint.code) {
+		if (r->err)
+			*r->err = r->complaint;
+		return -1;
+	}
 	if (sandbox_stats(r->sb, &stats, &ignored) == 0 && stats.oom_kills)
 		return err_set(r->err, ERR_EXHAUSTED, "the sandbox's init ended: its memory limit was reached");
-	return err_set(r->err, ERR_UNAVAILABLE, "the sandbox ended while the command ran");
+	return err_set(r->err, ERR_UNAVAILABLE, "the sandbox ended %s",
+	               r->started ? "while the command ran" : "before the command began");
 }
 
 /* Reads what is there, a few packets at a time, so that signals keep their turn. */
@@ -299,7 +347,8 @@ static int read_conn(struct run *r)
 	for (int i = 0; i < 16 && !r->ended && !r->out_len; i++) {
 		ssize_t n = recv(r->conn, r->packet, INIT_PACKET_MAX, MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
+		/* A reset is told once, before the packets that still wait. */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return 0;

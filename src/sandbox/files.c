@@ -3,17 +3,24 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "sandbox/copy.h"
 
-/* What a listing may take: some 200,000 entries with names of ordinary length. */
+/* What the listings held at one time may take: some 200,000 entries with names of ordinary length. */
 enum { LISTING_MAX = 32 << 20 };
+
+/* How long init may be silent; a listing is a packet at a time. */
+enum { ANSWER_MS = 60000 };
 
 /* ---- one operation on one connection ---- */
 
@@ -26,9 +33,24 @@ static int send_file(int conn, const struct init_file *file, struct err *err)
 	if (w.failed)
 		return err_set(err, ERR_INVALID, "the path is too long");
 	init_put_header(packet, INIT_FILE, 0, (uint32_t) w.len);
-	if (send_msg(conn, packet, INIT_HEADER + w.len, NULL, 0) < 0)
+	/* A connection that init has closed may still hold the reason. */
+	if (send_msg(conn, packet, INIT_HEADER + w.len, NULL, 0) < 0 && errno != EPIPE && errno != ECONNRESET)
 		return err_sys(err, errno, "ask the sandbox's init");
 	return 0;
+}
+
+static int wait_for_answer(const struct sandbox *sb, int conn, struct err *err)
+{
+	uint64_t deadline = now_ns() + (sb->answer_ms ? sb->answer_ms : ANSWER_MS) * UINT64_C(1000000);
+	struct pollfd p = { .fd = conn, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, ms_until(deadline));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		errno = ETIMEDOUT;
+	return n > 0 ? 0 : err_sys(err, errno, "wait for the sandbox's init");
 }
 
 static int from_error(struct wire_reader *r, struct err *err)
@@ -46,14 +68,20 @@ static int from_error(struct wire_reader *r, struct err *err)
 }
 
 /* One packet of the answer; the payload stays in `packet`.  An ERROR becomes err. */
-static int recv_answer(int conn, uint8_t *packet, struct init_header *h, struct wire_reader *body, int *ret_fd,
-                       struct err *err)
+static int recv_answer(const struct sandbox *sb, int conn, uint8_t *packet, struct init_header *h,
+                       struct wire_reader *body, int *ret_fd, struct err *err)
 {
 	int fds[FD_PASS_MAX];
 	size_t nfds = 0;
-	ssize_t n = recv_msg(conn, packet, INIT_PACKET_MAX, fds, &nfds);
+	ssize_t n;
 
 	*ret_fd = -1;
+	if (wait_for_answer(sb, conn, err) < 0)
+		return -1;
+	n = recv_msg(conn, packet, INIT_PACKET_MAX, fds, &nfds);
+	/* A reset is told once, before the packets that still wait. */
+	if (n < 0 && errno == ECONNRESET)
+		n = recv_msg(conn, packet, INIT_PACKET_MAX, fds, &nfds);
 	if (n < 0)
 		return err_sys(err, errno, "read the answer of the sandbox's init");
 	if (nfds)
@@ -74,6 +102,25 @@ static int recv_answer(int conn, uint8_t *packet, struct init_header *h, struct 
 	return 0;
 }
 
+/*
+ * What comes from inside may be anything.  Only regular files and directories never block; and what a
+ * file of procfs does or shows depends on who reads or writes it, which is us and not the sandbox.
+ */
+static int check_descriptor(int fd, const char *path, struct err *err)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+		return err_sys(err, errno, "look at %.160s", path);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_INTERNAL, "the sandbox's init sent something else than a file");
+	if (S_ISREG(st.st_mode) && fs.f_type == PROC_SUPER_MAGIC)
+		return err_set(err, ERR_PRECONDITION, "%.120s is a file of /proc: only a command can read or write it",
+		               path);
+	return 0;
+}
+
 int sandbox_file(struct sandbox *sb, const struct init_file *file, struct init_stat *ret, int *ret_fd,
                  struct err *err)
 {
@@ -84,7 +131,7 @@ int sandbox_file(struct sandbox *sb, const struct init_file *file, struct init_s
 	struct init_header h;
 
 	if (sandbox_connect(sb, &conn, err) < 0 || send_file(conn, file, err) < 0 ||
-	    recv_answer(conn, packet, &h, &body, &fd, err) < 0)
+	    recv_answer(sb, conn, packet, &h, &body, &fd, err) < 0)
 		return -1;
 	if (h.type != INIT_OK && h.type != INIT_FILE_REPLY)
 		return err_set(err, ERR_INTERNAL, "unexpected packet %u of the sandbox's init", h.type);
@@ -92,6 +139,8 @@ int sandbox_file(struct sandbox *sb, const struct init_file *file, struct init_s
 		return err_set(err, ERR_INTERNAL, "malformed file report of the sandbox's init");
 	if (file->op == INIT_FILE_OPEN && ret_fd && fd < 0)
 		return err_set(err, ERR_INTERNAL, "the sandbox's init sent no descriptor");
+	if (fd >= 0 && check_descriptor(fd, file->path, err) < 0)
+		return -1;
 	if (ret)
 		*ret = *st;
 	if (ret_fd)
@@ -109,7 +158,8 @@ static int take_entries(struct wire_reader *r, bool more,
 	uint32_t count = wire_get_u32(r);
 	char name[INIT_NAME_MAX];
 
-	(void) more;
+	if (more && !count)
+		return err_set(err, ERR_INTERNAL, "malformed listing of the sandbox's init");
 	for (uint32_t i = 0; i < count; i++) {
 		wire_get_str(r, name, sizeof name);
 		if (!init_decode_stat(r, st))
@@ -141,7 +191,7 @@ int sandbox_list(struct sandbox *sb, const char *user, const char *box_path,
 	do {
 		_cleanup_close_ int fd = -1;
 
-		if (recv_answer(conn, packet, &h, &body, &fd, err) < 0)
+		if (recv_answer(sb, conn, packet, &h, &body, &fd, err) < 0)
 			return -1;
 		if (h.type != INIT_ENTRIES)
 			return err_set(err, ERR_INTERNAL, "unexpected packet %u of the sandbox's init", h.type);
@@ -170,9 +220,10 @@ static int keep_entry(void *ctx, const char *name, const struct init_stat *st, s
 	return 0;
 }
 
-int listing_read(struct sandbox *sb, const char *user, const char *box_path, struct listing *ret, struct err *err)
+int listing_read(struct sandbox *sb, const char *user, const char *box_path, size_t held, struct listing *ret,
+                 struct err *err)
 {
-	ret->data = BUF_INIT(LISTING_MAX);
+	ret->data = BUF_INIT(held < LISTING_MAX ? LISTING_MAX - held : 0);
 	ret->at = 0;
 	return sandbox_list(sb, user, box_path, keep_entry, &ret->data, err);
 }

@@ -175,7 +175,7 @@ bool init_decode_exit(struct wire_reader *r, struct init_exit *ret)
 	ret->wall_us = wire_get_u64(r);
 	ret->killed_pid = wire_get_u32(r);
 	wire_get_str(r, ret->killed_name, sizeof ret->killed_name);
-	return wire_done(r);
+	return wire_done(r) && (!ret->signaled || (ret->status >= 1 && ret->status <= 64));
 }
 
 /* ---- ERROR ---- */

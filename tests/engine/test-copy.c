@@ -189,3 +189,17 @@ TEST(a_deep_tree_needs_no_descriptor_per_level)
 	CHECK_INT(system("diff -r t back"), 0);
 	end();
 }
+
+TEST(a_file_of_procfs_is_refused_both_ways_and_left_out_of_trees)
+{
+	begin();
+	CHECK(close(open("f", O_CREAT | O_WRONLY, 0644)) == 0);
+	CHECK_INT(inside("sleep 60 >/dev/null 2>&1 & ln -s /proc/$!/oom_score_adj link"), 0);
+	CHECK_ERR(sandbox_put(sb, "", "f", "link", &stats, &err), ERR_PRECONDITION);
+	CHECK_CONTAINS(err.msg, "file of /proc");
+	CHECK_ERR(sandbox_get(sb, "root", "/proc/version", "version", &stats, &err), ERR_PRECONDITION);
+	CHECK(access("version", F_OK) < 0);
+	CHECK_OK(sandbox_get(sb, "root", "/proc/sys/kernel/random", "random", &stats, &err));
+	CHECK(stats.files == 0 && stats.skipped > 0);
+	end();
+}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -126,14 +127,113 @@ static void wait_for_end(int conn, bool obey)
 	put_exit(conn, (struct init_exit) { .signaled = 1, .status = SIGKILL });
 }
 
+/* ---- init's files ---- */
+
+static void put_stat(int conn, uint32_t mode, int fd)
+{
+	static uint8_t data[INIT_PACKET_MAX];
+	struct wire_writer w = { .data = data + INIT_HEADER, .cap = INIT_PAYLOAD_MAX };
+	struct init_stat st = { .mode = mode };
+
+	init_encode_stat(&w, &st);
+	init_put_header(data, INIT_FILE_REPLY, 0, (uint32_t) w.len);
+	if (send_msg(conn, data, INIT_HEADER + w.len, &fd, fd >= 0) < 0)
+		_exit(1);
+}
+
+static void put_entries(int conn, uint32_t count, const char *name, uint32_t mode, bool more)
+{
+	static uint8_t data[INIT_PACKET_MAX];
+	struct wire_writer w = { .data = data + INIT_HEADER, .cap = INIT_PAYLOAD_MAX };
+	struct init_stat st = { .mode = mode };
+
+	wire_put_u32(&w, count);
+	for (uint32_t i = 0; i < count; i++) {
+		wire_put_str(&w, name);
+		init_encode_stat(&w, &st);
+	}
+	init_put_header(data, INIT_ENTRIES, more ? INIT_MORE : 0, (uint32_t) w.len);
+	if (send_msg(conn, data, INIT_HEADER + w.len, NULL, 0) < 0)
+		_exit(1);
+}
+
+/* A hostile init's idea of a directory. */
+static void list(int conn)
+{
+	char name[240];
+
+	memset(name, 'n', sizeof name);
+	name[sizeof name - 1] = '\0';
+	while (is_script("list-nothing"))
+		put_entries(conn, 0, "", 0, true);
+	if (is_script("list-up"))
+		put_entries(conn, 1, "../x", S_IFREG, false);
+	if (is_script("list-wide"))
+		for (int i = 0; i < 160; i++)
+			put_entries(conn, 200, name, S_IFIFO, true);
+	put_entries(conn, 1, is_script("list-file") ? "f" : "d", is_script("list-file") ? S_IFREG : S_IFDIR | 0755, false);
+}
+
+static int open_oddity(void)
+{
+	int ends[2];
+
+	if (is_script("open-device"))
+		return open("/dev/zero", O_RDWR);
+	if (is_script("open-proc") || is_script("list-file"))
+		return open("/proc/self/oom_score_adj", O_RDWR);
+	return pipe(ends) == 0 ? ends[0] : -1;
+}
+
+static void act_file(int conn, size_t len)
+{
+	struct wire_reader r = { .data = packet + INIT_HEADER, .len = len };
+	static struct init_file f;
+
+	if (!init_decode_file(&r, &f))
+		return;
+	if (is_script("mute"))
+		pause();
+	else if (f.op == INIT_FILE_STAT)
+		put_stat(conn, !strncmp(script, "list", 4) ? S_IFDIR : S_IFREG, -1);
+	else if (f.op == INIT_FILE_LIST)
+		list(conn);
+	else
+		put_stat(conn, S_IFREG, open_oddity());
+}
+
+/* The answer of an init that has no room, at once or when a request is there, and never read. */
+static void refuse(int conn, bool at_once)
+{
+	struct pollfd p = { .fd = conn, .events = POLLIN };
+
+	if (!at_once)
+		poll(&p, 1, 5000);
+	put_error(conn, ERR_EXHAUSTED, 0, INIT_STEP_REQUEST, "no free connection");
+}
+
 static void act(int conn)
 {
 	struct init_header h;
+	uint8_t type;
 
-	do
-		if (get(conn, &h) != INIT_EXEC)
+	if (is_script("refused") || is_script("refused-unread")) {
+		refuse(conn, is_script("refused"));
+		return;
+	}
+	if (is_script("deaf"))
+		pause();
+	do {
+		type = get(conn, &h);
+		if (type == INIT_FILE)
+			act_file(conn, h.len);
+		if (type != INIT_EXEC)
 			return;
-	while (h.flags & INIT_MORE);
+	} while (h.flags & INIT_MORE);
+	if (is_script("early-exit")) {
+		put_exit(conn, (struct init_exit) { 0 });
+		return;
+	}
 	if (is_script("missing")) {
 		put_error(conn, ERR_NOT_FOUND, ENOENT, INIT_STEP_EXEC, "nosuchcmd_x: No such file or directory");
 		return;
@@ -147,6 +247,15 @@ static void act(int conn)
 		put(conn, INIT_STDOUT, "some", 4);
 	} else if (is_script("malformed")) {
 		(void) !send(conn, "\1\101\0\0\377", 5, 0);
+	} else if (is_script("twice")) {
+		put_started(conn);
+		put_exit(conn, (struct init_exit) { 0 });
+	} else if (is_script("bad-signal")) {
+		put_exit(conn, (struct init_exit) { .signaled = 1, .status = 128 });
+	} else if (is_script("complains") || is_script("complains-last")) {
+		put_error(conn, ERR_EXHAUSTED, 0, INIT_STEP_REQUEST, "a complaint");
+		if (is_script("complains"))
+			put_exit(conn, (struct init_exit) { .status = 7 });
 	} else if (is_script("stdin")) {
 		count_stdin(conn);
 	} else if (is_script("flood")) {

@@ -112,6 +112,65 @@ TEST(a_malformed_packet_ends_the_command_with_an_error)
 	end();
 }
 
+TEST(packets_out_of_order_end_the_command_with_an_error)  /* C13 of the probes */
+{
+	struct exec_options o = options_of(&plain);
+	static const char *const scripts[] = { "early-exit", "twice", "bad-signal" };
+	struct exec_result r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
+		begin(scripts[i]);
+		CHECK_ERR(sandbox_exec(sb, &o, &r, NULL, &err), ERR_INTERNAL);
+		end();
+	}
+}
+
+TEST(an_error_while_the_command_runs_is_its_end_only_when_nothing_follows)
+{
+	struct exec_options o = options_of(&plain);
+	struct exec_result r;
+
+	begin("complains");
+	CHECK_OK(sandbox_exec(sb, &o, &r, NULL, &err));
+	CHECK_INT(exec_status(&r), 7);
+	end();
+	begin("complains-last");
+	CHECK_ERR(sandbox_exec(sb, &o, &r, NULL, &err), ERR_EXHAUSTED);
+	CHECK_STR(err.msg, "a complaint");
+	end();
+}
+
+TEST(a_refused_connection_says_why)
+{
+	struct exec_options o = options_of(&plain);
+	struct exec_result r;
+
+	begin("refused");
+	usleep(100000);         /* the connection is closed by now: sending fails */
+	CHECK_ERR(sandbox_exec(sb, &o, &r, NULL, &err), ERR_EXHAUSTED);
+	CHECK_STR(err.msg, "no free connection");
+	end();
+	begin("refused-unread");
+	CHECK_ERR(sandbox_exec(sb, &o, &r, NULL, &err), ERR_EXHAUSTED);
+	CHECK_STR(err.msg, "no free connection");
+	end();
+}
+
+TEST(an_init_that_does_not_read_holds_nobody)  /* C13 of the probes */
+{
+	static char big[900000];
+	char *argv[] = { "true", big, NULL };
+	struct init_exec exec = { .argv = argv };
+	struct exec_options o = options_of(&exec);
+	struct exec_result r;
+
+	memset(big, 'x', sizeof big - 1);
+	begin("deaf");
+	o.timeout_ms = 200;
+	CHECK_ERR(sandbox_exec(sb, &o, &r, NULL, &err), ERR_UNAVAILABLE);
+	end();
+}
+
 TEST(a_command_that_cannot_start_says_at_which_step)  /* B11, B27 */
 {
 	struct exec_options o = options_of(&plain);
