@@ -101,13 +101,16 @@ static int make_upper(struct engine *e, const struct slot *s, const struct box_s
 
 /* ---- the control socket ---- */
 
+/* An init that does not accept has a queue that fills up, and we have other sandboxes to serve. */
 static int connect_to_init(int *ret, struct err *err)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const struct timeval patience = { .tv_sec = 1 };
 	_cleanup_close_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	memcpy(addr.sun_path, init_name, sizeof init_name - 1);
-	if (sock < 0 || connect(sock, (struct sockaddr *) &addr, offsetof(struct sockaddr_un, sun_path) + sizeof init_name - 1) < 0)
+	if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
+	    connect(sock, (struct sockaddr *) &addr, offsetof(struct sockaddr_un, sun_path) + sizeof init_name - 1) < 0)
 		return err_sys(err, errno, "connect to the sandbox's init");
 	*ret = TAKE_FD(sock);
 	return 0;

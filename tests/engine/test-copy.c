@@ -203,3 +203,23 @@ TEST(a_file_of_procfs_is_refused_both_ways_and_left_out_of_trees)
 	CHECK(stats.files == 0 && stats.skipped > 0);
 	end();
 }
+
+/* The spawner has others to serve while the queue of an init that accepts nothing is full. */
+TEST(an_init_that_accepts_nothing_does_not_hold_the_spawner)
+{
+	int conns[256], n = 0, fd = -1;
+	struct spawn_stats counters;
+
+	begin();
+	CHECK(syscall(SYS_pidfd_send_signal, sb->pidfd, SIGSTOP, NULL, 0) == 0);
+	while (n < 256 && sandbox_connect(sb, &fd, &err) == 0)
+		conns[n++] = fd;
+	CHECK(n < 256);
+	CHECK_INT(err.code, ERR_EXHAUSTED);
+	CHECK_OK(sandbox_stats(sb, &counters, &err));
+	CHECK(syscall(SYS_pidfd_send_signal, sb->pidfd, SIGCONT, NULL, 0) == 0);
+	while (n)
+		close(conns[--n]);
+	CHECK_INT(inside("true"), 0);
+	end();
+}
