@@ -48,6 +48,11 @@ static void check_template(struct layers *layers, const char *data_dir)
 		snprintf(l->text, sizeof l->text, "%.12s in %.100s", digest, data_dir);
 		return;
 	}
+	if (err.code != ERR_NOT_FOUND) {
+		snprintf(l->text, sizeof l->text, "%s", err.msg);
+		snprintf(l->fix, sizeof l->fix, "see \"data directory\" above");
+		return;
+	}
 	snprintf(l->text, sizeof l->text, "no template named default in %.100s", data_dir);
 	snprintf(l->fix, sizeof l->fix, "cuvette template build default");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -28,6 +29,15 @@ static int unknown_command(const char *name)
 	return 2;
 }
 
+/* A full disk or a reader that left is no success: what was to be printed is lost. */
+static int check_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	complain("cannot write to standard output");
+	return status ? status : 1;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *cmd;
@@ -40,10 +50,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		print_overview(false);
-		return 0;
+		return check_output(0);
 	}
 	cmd = !strcmp(argv[1], "--version") ? &cmd_version : command_find(argv[1]);
 	if (!cmd)
 		return unknown_command(argv[1]);
-	return cmd->run(cmd, argc - 2, argv + 2);
+	return check_output(cmd->run(cmd, argc - 2, argv + 2));
 }
