@@ -41,20 +41,26 @@ static bool try_program(char *ret, size_t size, const char *dir, size_t dir_len,
 }
 
 /*
- * Beside our own binary.  The kernel resolves links in /proc/self/exe, so a link in
+ * Beside our own binary, or where `make install` puts it below any prefix.  The kernel resolves links in /proc/self/exe, so a link in
  * /usr/local/bin to a build directory finds the programs of that build.
  */
 static bool beside_ourselves(char *ret, size_t size, const char *name)
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	const char *slash;
+	static const char installed[] = "/../libexec/cuvette";
+	char self[PATH_MAX + sizeof installed];
+	ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+	char *slash;
 
 	if (n <= 0)
 		return false;
 	self[n] = '\0';
 	slash = strrchr(self, '/');
-	return slash && try_program(ret, size, self, (size_t) (slash - self), name);
+	if (!slash)
+		return false;
+	if (try_program(ret, size, self, (size_t) (slash - self), name))
+		return true;
+	memcpy(slash, installed, sizeof installed);
+	return try_program(ret, size, self, strlen(self), name);
 }
 
 int sandbox_find_program(const char *name, char *ret, size_t size, struct err *err)

@@ -62,6 +62,25 @@ static void forget_priority(void)
 	syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &param);
 }
 
+/* Nor do a caller's limits, which would end us or a sandbox without a word (SIGXCPU, SIGXFSZ).  Where
+ * even the hard ones are low and can't be raised, they stay. */
+static void forget_limits(void)
+{
+	static const struct { int what; rlim_t value; } table[] = {
+		{ RLIMIT_CPU, RLIM_INFINITY }, { RLIMIT_FSIZE, RLIM_INFINITY }, { RLIMIT_DATA, RLIM_INFINITY },
+		{ RLIMIT_AS, RLIM_INFINITY }, { RLIMIT_NPROC, RLIM_INFINITY }, { RLIMIT_STACK, 8 << 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct rlimit now, want = { table[i].value, RLIM_INFINITY };
+
+		if (getrlimit(table[i].what, &now) < 0 || setrlimit(table[i].what, &want) == 0)
+			continue;
+		now.rlim_cur = MIN(want.rlim_cur, now.rlim_max);
+		(void) !setrlimit(table[i].what, &now);
+	}
+}
+
 /* Moves a descriptor out of the numbers that the engine arranges for a sandbox's init. */
 static int move_up(int fd)
 {
@@ -243,6 +262,7 @@ int main(int argc, char **argv)
 	sock = move_up(CONTROL_FD);
 	setsid();
 	forget_priority();
+	forget_limits();
 	set_up_signals();
 	umask(022);
 	if (sock < 0) {
