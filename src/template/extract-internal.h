@@ -33,7 +33,11 @@ struct dir_times {
 		struct timespec mtime;
 	} *list;
 	size_t count, cap;
+	size_t bytes;                   /* of the paths */
 };
+
+/* Past this many bytes of paths, directories keep the time of their making. */
+enum { DIR_TIMES_MAX = 64 << 20 };
 
 void dir_times_free(struct dir_times *d);
 DEFINE_CLEANUP(struct dir_times *, dir_times_free)

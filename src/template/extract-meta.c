@@ -135,7 +135,12 @@ static int set_mode(struct extract *x, struct member *m, struct err *err)
 static void remember_dir_time(struct extract *x, const char *path, struct timespec mtime)
 {
 	struct dir_times *d = x->dirs;
+	size_t size = strlen(path) + 1;
 
+	/* One directory may be a member two million times, under a name of four thousand bytes. */
+	if (d->bytes + size > DIR_TIMES_MAX)
+		return;
+	d->bytes += size;
 	if (d->count == d->cap) {
 		d->cap = d->cap ? d->cap * 2 : 256;
 		d->list = xrealloc(d->list, d->cap, sizeof *d->list);

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "tap.h"
 #include "template-tar.h"
-#include "template/extract.h"
+#include "template/extract-internal.h"
 #include "template/tree.h"
 
 /* A scratch directory: "root" is the tree, "outside" must stay as it is. */
@@ -294,6 +294,29 @@ TEST(names_beyond_the_limits_are_refused)       /* F04 */
 	CHECK_STR(clean, "a/b");
 	CHECK_OK(extract_clean_name("./", clean, &err));
 	CHECK_STR(clean, "");
+}
+
+TEST(a_directory_that_comes_again_and_again_takes_bounded_memory)
+{
+	_place_ struct place p = place_new();
+	struct extract x = extract_at(&p);
+	struct tar t = TAR_INIT;
+	struct err err = { 0 };
+	char name[4001];
+	struct stat st;
+
+	for (size_t i = 0; i < 4000; i++)
+		name[i] = i % 250 == 249 ? '/' : 'a';
+	name[4000] = '\0';
+	for (size_t i = 0; i < DIR_TIMES_MAX / 4000 + 1; i++) {
+		tar_pax(&t, "path", name, 4000);
+		tar_dir(&t, "x");
+	}
+	tar_pax(&t, "path", name + 3100, 900);
+	tar_dir(&t, "late");
+	CHECK_OK(unpack(&x, &t, EXTRACT_TREE, &err));
+	CHECK(fstatat(p.root, name + 3100, &st, 0) == 0);
+	CHECK(st.st_mtim.tv_sec > 1000000000);
 }
 
 TEST(a_name_with_a_zero_byte_stays_inside)      /* F04 */
