@@ -44,11 +44,12 @@ static void keep_time(int fd, const struct stat *st)
 /* `from` is open and regular. */
 static int put_file(struct walk *w, int from, const struct stat *st, uint32_t follow)
 {
+	uint64_t left = UINT64_MAX;     /* the sandbox's own disk is the limit */
 	_cleanup_close_ int to = -1;
 
 	if (request(w, INIT_FILE_OPEN, INIT_FILE_WRITE | INIT_FILE_CREATE | INIT_FILE_TRUNCATE | INIT_FILE_PARENTS | follow,
 	            st->st_mode, &to) < 0 ||
-	    copy_sparse(from, to, (uint64_t) st->st_size, &w->stats.bytes, w->err) < 0)
+	    copy_sparse(from, to, (uint64_t) st->st_size, &w->stats.bytes, &left, w->err) < 0)
 		return err_wrap(w->err, "write %s in the sandbox", w->box);
 	keep_time(to, st);
 	w->stats.files++;

@@ -15,6 +15,13 @@
 #include "base/clock.h"
 #include "sandbox/copy.h"
 
+/*
+ * More than the disk of the sandbox and a template of the usual bound together.  Hard links make
+ * terabytes of one file, as here they become files of their own, and a hostile init need not even
+ * have one.
+ */
+#define TEMPLATE_BYTES (20ull << 30)
+
 struct walk {
 	struct sandbox *sb;
 	struct init_file *file;
@@ -22,6 +29,7 @@ struct walk {
 	int root;                       /* directory on the host that everything is made beneath */
 	char host[PATH_MAX], box[PATH_MAX];     /* host is relative to root */
 	size_t host_len, box_len;
+	uint64_t left;                  /* bytes that may still be written on the host */
 	size_t held;                    /* bytes of the listings from the top down to here */
 	struct err *err;
 };
@@ -50,7 +58,7 @@ static int fill_file(struct walk *w, int from, int to, const struct stat *st)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, st->st_mtim };
 
-	if (copy_sparse(from, to, (uint64_t) st->st_size, &w->stats.bytes, w->err) < 0)
+	if (copy_sparse(from, to, (uint64_t) st->st_size, &w->stats.bytes, &w->left, w->err) < 0)
 		return -1;
 	if (fchmod(to, st->st_mode & 0777) < 0)
 		return err_sys(w->err, errno, "set the mode");
@@ -280,6 +288,7 @@ int sandbox_get(struct sandbox *sb, const char *user, const char *box_path, cons
 	w->sb = sb;
 	w->file = file;
 	w->root = -1;
+	w->left = sb->out_bytes ? sb->out_bytes : sb->limits.disk_bytes + TEMPLATE_BYTES;
 	w->err = err ? err : &local;
 	snprintf(file->user, sizeof file->user, "%s", user);
 	if (path_push(w->box, &w->box_len, box_path, w->err) < 0)

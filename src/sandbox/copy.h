@@ -11,8 +11,9 @@
  * Copies the first `size` bytes of `from` to the empty file `to`, leaving holes where the
  * source has them, and makes `to` exactly as long as what was there.  Bytes that appear
  * after `size` was read are not copied: a file that grows as fast as it is read ends.
+ * *left is how many bytes of data, not of holes, may be copied, and is counted down.
  */
-int copy_sparse(int from, int to, uint64_t size, uint64_t *ret_bytes, struct err *err) _must_check_;
+int copy_sparse(int from, int to, uint64_t size, uint64_t *ret_bytes, uint64_t *left, struct err *err) _must_check_;
 
 /* "dir/name" in `path` (of PATH_MAX); *len is its length and is restored by path_pop(). */
 int path_push(char *path, size_t *len, const char *name, struct err *err) _must_check_;

@@ -248,7 +248,8 @@ bool listing_next(struct listing *l, struct listing_entry *ret)
 
 /* ---- helpers of both directions ---- */
 
-static int copy_range(int from, int to, uint64_t at, uint64_t end, char *chunk, size_t size, struct err *err)
+static int copy_range(int from, int to, uint64_t at, uint64_t end, char *chunk, size_t size, uint64_t *left,
+                      struct err *err)
 {
 	while (at < end) {
 		ssize_t n = pread(from, chunk, MIN(end - at, (uint64_t) size), (off_t) at);
@@ -259,6 +260,9 @@ static int copy_range(int from, int to, uint64_t at, uint64_t end, char *chunk, 
 			return err_sys(err, errno, "read");
 		if (n == 0)
 			return 0;       /* it shrank meanwhile: what is there is what there is */
+		if ((uint64_t) n > *left)
+			return err_set(err, ERR_EXHAUSTED, "the files hold more than a sandbox of this size can");
+		*left -= (uint64_t) n;
 		for (ssize_t done = 0; done < n;) {
 			ssize_t w = pwrite(to, chunk + done, (size_t) (n - done), (off_t) at + done);
 
@@ -273,7 +277,7 @@ static int copy_range(int from, int to, uint64_t at, uint64_t end, char *chunk, 
 	return 0;
 }
 
-int copy_sparse(int from, int to, uint64_t size, uint64_t *ret_bytes, struct err *err)
+int copy_sparse(int from, int to, uint64_t size, uint64_t *ret_bytes, uint64_t *left, struct err *err)
 {
 	enum { CHUNK = 256 << 10 };
 	_cleanup_free_ char *chunk = xcalloc(1, CHUNK);
@@ -294,7 +298,7 @@ int copy_sparse(int from, int to, uint64_t size, uint64_t *ret_bytes, struct err
 		hole = lseek(from, data, SEEK_HOLE);
 		if (hole < 0 || hole > end)
 			hole = end;
-		if (copy_range(from, to, (uint64_t) data, (uint64_t) hole, chunk, CHUNK, err) < 0)
+		if (copy_range(from, to, (uint64_t) data, (uint64_t) hole, chunk, CHUNK, left, err) < 0)
 			return -1;
 		at = hole;
 	}

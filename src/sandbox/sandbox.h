@@ -55,6 +55,7 @@ struct sandbox {
 	int first_conn;                 /* the connection that came with the creation, or -1 once used */
 	struct spawn_limits limits;     /* with defaults filled in */
 	uint64_t create_us;             /* what the creation took inside the spawner */
+	uint64_t out_bytes;             /* most data that one copy out may write on the host; 0: see copy-out.c */
 	uint32_t answer_ms;             /* how long its init may leave a file request unanswered; 0: a minute */
 };
 

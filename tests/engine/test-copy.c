@@ -190,6 +190,18 @@ TEST(a_deep_tree_needs_no_descriptor_per_level)
 	end();
 }
 
+TEST(hard_links_do_not_multiply_on_the_host_without_bound)
+{
+	begin();
+	CHECK_INT(inside("mkdir d && head -c 600000 /dev/zero | tr '\\0' x >d/1 && ln d/1 d/2 && truncate -s 1G d/hole"), 0);
+	sb->out_bytes = 1 << 20;
+	CHECK_ERR(sandbox_get(sb, "", "d", "d", &stats, &err), ERR_EXHAUSTED);
+	sb->out_bytes = 2 << 20;
+	CHECK_OK(sandbox_get(sb, "", "d", "d", &stats, &err));
+	CHECK_INT(stats.files, 3);
+	end();
+}
+
 TEST(a_file_of_procfs_is_refused_both_ways_and_left_out_of_trees)
 {
 	begin();
