@@ -95,9 +95,12 @@ static void consider(void *ctx, const char *name)
 
 	if (parse_u64(name + strlen(NAME_PREFIX), 0, ENGINE_SLOTS - 1, &n, NULL) < 0 || !lease(l->engine, (unsigned) n))
 		return;
-	if (reap_slot(l->engine, (unsigned) n, &found, &l->err) < 0)
+	if (reap_slot(l->engine, (unsigned) n, &found, &l->err) < 0) {
+		/* Stays leased while we run: nothing waits for it again. */
 		l->failed = -1;
-	else if (found)
+		return;
+	}
+	if (found)
 		l->reaped++;
 	give_back(l->engine, (unsigned) n);
 }
@@ -173,7 +176,7 @@ static int take_place(struct engine *e, struct slot *s, struct err *err)
 		s->leased = true;
 		if (make_cgroup(e, s, err) == 0)
 			return 0;
-		if (err->sys != EEXIST)
+		if (err->sys != EEXIST && err->code != ERR_DEADLINE)
 			return -1;
 		s->leased = false;
 	}

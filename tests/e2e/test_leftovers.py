@@ -194,6 +194,33 @@ def test_a_leftover_that_is_frozen_is_reaped(tiny, tiny_data):
     settled(tiny, before)
 
 
+def test_a_leftover_that_resists_is_passed_over(tiny, tiny_data):
+    """No SIGKILL reaches what a v1 freezer holds, just as with a process that hangs in the kernel."""
+    if not os.path.exists('/sys/fs/cgroup/freezer/cgroup.procs'):
+        pytest.skip('needs a v1 freezer')
+    before, freezer = host.snapshot(), f'/sys/fs/cgroup/freezer/e2e-{os.getpid()}'
+    spawner = Spawner(tiny_data)
+    box = spawner.create()
+    box.start('/bin/sleep', '99')
+    os.mkdir(freezer)
+    try:
+        for file, value in (('cgroup.procs', str(box.init_pid)), ('freezer.state', 'FROZEN')):
+            with open(f'{freezer}/{file}', 'w', encoding='ascii') as f:
+                f.write(value)
+        spawner.kill()
+        result = tiny.run('echo', 'ran')
+        assert (result.status, result.text) == (0, 'ran\n'), result
+        assert 'still there' in result.message and result.seconds < 9, result
+    finally:
+        with open(f'{freezer}/freezer.state', 'w', encoding='ascii') as f:
+            f.write('THAWED')
+        deadline = time.monotonic() + 10
+        while open(f'{freezer}/cgroup.procs', encoding='ascii').read() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.rmdir(freezer)
+    settled(tiny, before)
+
+
 def test_the_end_of_the_connection_destroys_everything(tiny_data):
     before = host.snapshot()
     spawner = Spawner(tiny_data)
