@@ -35,7 +35,7 @@ static int open_own_dir(struct engine *e, const char *name, struct err *err)
 /* ---- the blank image ---- */
 
 /* Runs mke2fs on an open file, in the host's mount namespace (ours holds no programs). */
-static int run_mke2fs(struct engine *e, int image, uint64_t inodes, struct err *err)
+static int run_mke2fs(struct engine *e, int image, uint64_t bytes, uint64_t inodes, struct err *err)
 {
 	static char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MKE2FS_SYNC=0", NULL };
 	char count[24], path[32];
@@ -75,6 +75,9 @@ static int run_mke2fs(struct engine *e, int image, uint64_t inodes, struct err *
 		return 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return err_set(err, ERR_UNIMPLEMENTED, "disk images need mke2fs: install e2fsprogs, or use a disk in memory");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1 && inodes > bytes / 512)
+		return err_set(err, ERR_INVALID, "inodes: %" PRIu64 " do not fit into a disk image of %" PRIu64 " bytes "
+		               "(each takes 256)", inodes, bytes);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
 		return err_set(err, ERR_EXHAUSTED, "mke2fs could not make a disk image: is the data directory full?");
 	return err_set(err, ERR_INTERNAL, "mke2fs failed with status %#x", status);
@@ -103,7 +106,7 @@ static int open_blank(struct engine *e, int dir, uint64_t bytes, uint64_t inodes
 	fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t) bytes) < 0)
 		return err_sys(err, errno, "make a disk image");
-	if (run_mke2fs(e, fd, inodes, err) < 0 || mount_image(e, fd, &mounted, err) < 0 || make_layers(mounted, err) < 0)
+	if (run_mke2fs(e, fd, bytes, inodes, err) < 0 || mount_image(e, fd, &mounted, err) < 0 || make_layers(mounted, err) < 0)
 		return -1;
 	mounted = close_fd(mounted);
 	/* Appears under its name only when whole; somebody else's equal one is as good. */

@@ -70,8 +70,11 @@ void spawn_default_limits(struct spawn_limits *l)
 	if (!l->disk_bytes)
 		l->disk_bytes = MIN((uint64_t) SPAWN_DEFAULT_DISK, l->memory_bytes / 2);
 	if (!l->disk_inodes) {
+		/* An inode of a disk image takes 256 bytes of it. */
+		uint64_t few = MIN((uint64_t) 4096, l->disk_bytes / 1024);
+
 		l->disk_inodes = MIN(l->disk_bytes / 4096, SPAWN_MAX_INODES);
-		l->disk_inodes = MAX(l->disk_inodes, (uint64_t) 4096);
+		l->disk_inodes = MAX(l->disk_inodes, few);
 	}
 	if (!l->nofile)
 		l->nofile = SPAWN_DEFAULT_NOFILE;

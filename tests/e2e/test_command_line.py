@@ -52,3 +52,13 @@ def test_an_installation_below_any_prefix_finds_its_programs(tiny, tmp_path):
     installed.program = str(tmp_path / 'bin' / 'cuvette')
     result = installed.run('echo', 'found')
     assert (result.status, result.text) == (0, 'found\n'), result
+
+
+def test_the_smallest_disk_image_has_room(tiny):
+    result = tiny.sh('echo x > f && cat f', options=('--disk-kind', 'image', '--disk', '1M'))
+    assert (result.status, result.text) == (0, 'x\n'), result
+
+
+def test_more_inodes_than_fit_into_an_image_are_named(tiny):
+    result = tiny.run('true', options=('--disk-kind', 'image', '--disk', '4M', '--inodes', '16384'))
+    assert result.status == 125 and 'inodes: 16384 do not fit' in result.message, result
