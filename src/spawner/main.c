@@ -62,21 +62,24 @@ static void forget_priority(void)
 	syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &param);
 }
 
-/* Nor do a caller's limits, which would end us or a sandbox without a word (SIGXCPU, SIGXFSZ).  Where
- * even the hard ones are low and can't be raised, they stay. */
+/* Nor do a caller's limits, which would end us or a sandbox without a word (SIGXCPU, SIGXFSZ).  Our
+ * descriptors are many: some for each sandbox.  Where even the hard limits are low and can't be
+ * raised, they stay. */
 static void forget_limits(void)
 {
-	static const struct { int what; rlim_t value; } table[] = {
-		{ RLIMIT_CPU, RLIM_INFINITY }, { RLIMIT_FSIZE, RLIM_INFINITY }, { RLIMIT_DATA, RLIM_INFINITY },
-		{ RLIMIT_AS, RLIM_INFINITY }, { RLIMIT_NPROC, RLIM_INFINITY }, { RLIMIT_STACK, 8 << 20 },
+	static const struct { int what; struct rlimit want; } table[] = {
+		{ RLIMIT_CPU, { RLIM_INFINITY, RLIM_INFINITY } }, { RLIMIT_FSIZE, { RLIM_INFINITY, RLIM_INFINITY } },
+		{ RLIMIT_DATA, { RLIM_INFINITY, RLIM_INFINITY } }, { RLIMIT_AS, { RLIM_INFINITY, RLIM_INFINITY } },
+		{ RLIMIT_NPROC, { RLIM_INFINITY, RLIM_INFINITY } }, { RLIMIT_STACK, { 8 << 20, RLIM_INFINITY } },
+		{ RLIMIT_NOFILE, { 1 << 20, 1 << 20 } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		struct rlimit now, want = { table[i].value, RLIM_INFINITY };
+		struct rlimit now;
 
-		if (getrlimit(table[i].what, &now) < 0 || setrlimit(table[i].what, &want) == 0)
+		if (getrlimit(table[i].what, &now) < 0 || setrlimit(table[i].what, &table[i].want) == 0)
 			continue;
-		now.rlim_cur = MIN(want.rlim_cur, now.rlim_max);
+		now.rlim_cur = MIN(table[i].want.rlim_cur, now.rlim_max);
 		(void) !setrlimit(table[i].what, &now);
 	}
 }
@@ -259,10 +262,10 @@ int main(int argc, char **argv)
 		log_error("usage: cuvette-spawner --data DIR [--ephemeral], with a socket as descriptor 3");
 		return 2;
 	}
+	forget_limits();
 	sock = move_up(CONTROL_FD);
 	setsid();
 	forget_priority();
-	forget_limits();
 	set_up_signals();
 	umask(022);
 	if (sock < 0) {
