@@ -81,13 +81,13 @@ static int find_prefix(int templates_fd, const char *prefix, char ret[TEMPLATE_D
 	return found;
 }
 
-static int not_found(const char *name, struct err *err)
+static int not_found(const char *name, const char *templates, struct err *err)
 {
 	if (strcmp(name, "default") == 0)
 		return err_set(err, ERR_NOT_FOUND,
-		               "there is no default template yet; 'cuvette template build' makes it");
-	return err_set(err, ERR_NOT_FOUND, "there is no template %.64s; 'cuvette template list' shows what there is",
-	               name);
+		               "there is no default template in %.200s yet; 'cuvette template build' makes it", templates);
+	return err_set(err, ERR_NOT_FOUND, "there is no template %.64s in %.200s; 'cuvette template list' shows what "
+	               "there is", name, templates);
 }
 
 int template_find(const char *data_dir, const char *name, char ret_digest[TEMPLATE_DIGEST_SIZE], struct err *err)
@@ -105,7 +105,7 @@ int template_find(const char *data_dir, const char *name, char ret_digest[TEMPLA
 	_cleanup_free_ char *path = xasprintf("%s/templates", data_dir ? data_dir : template_data_dir());
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? not_found(name, err) : err_sys(err, errno, "open %s", path);
+		return errno == ENOENT ? not_found(name, path, err) : err_sys(err, errno, "open %s", path);
 	if (!is_digest(name) && find_name(fd, name, digest))
 		found = 1;
 	else if (may_be_prefix)
@@ -113,7 +113,7 @@ int template_find(const char *data_dir, const char *name, char ret_digest[TEMPLA
 	if (found > 1)
 		return err_set(err, ERR_INVALID, "%s is the start of %d templates; give more digits", name, found);
 	if (!found)
-		return not_found(name, err);
+		return not_found(name, path, err);
 	memcpy(ret_digest, digest, sizeof digest);
 	return 0;
 }

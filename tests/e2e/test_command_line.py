@@ -62,3 +62,9 @@ def test_the_smallest_disk_image_has_room(tiny):
 def test_more_inodes_than_fit_into_an_image_are_named(tiny):
     result = tiny.run('true', options=('--disk-kind', 'image', '--disk', '4M', '--inodes', '16384'))
     assert result.status == 125 and 'inodes: 16384 do not fit' in result.message, result
+
+
+def test_a_template_that_is_missing_is_named_with_its_place(tiny):
+    for name in ('default', 'other'):
+        result = tiny.run('true', options=('--data', '/nonexistent', '--template', name))
+        assert result.status == 125 and name in result.message and '/nonexistent' in result.message, result
