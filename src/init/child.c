@@ -2,8 +2,8 @@
 /*
  * Between clone and exec.
  *
- * The child runs in init's memory on a stack of its own while init sleeps in
- * clone.  It does nothing but system calls on prepared arguments: no
+ * The child runs in init's memory on a stack of its own while init waits for
+ * it.  It does nothing but system calls on prepared arguments: no
  * allocation, no stdio, no libc function that keeps state (setuid() of a libc
  * signals other threads; the raw call does not), and it never returns.  Its
  * calls are in one order, in run_child().
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -23,14 +24,29 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include "init/scratch.h"
 #include "init/setup.h"
 
 /* The sanitizers would look for the bounds of a stack that they do not know. */
 #define _child_code_ __attribute__((no_sanitize("address", "undefined")))
 
-/* long clone_onto_stack(nr, arg1, arg2, fn, fn_arg): the child calls fn(fn_arg) on the new stack. */
-long clone_onto_stack(long nr, long arg1, long arg2, void (*fn)(void *), void *arg);
+/* Of waiting for a child that may be stopped, 20 ms each. */
+enum { TRIES_MAX = 500 };
+
+/* The child calls fn(fn_arg) on the new stack; `tid` is the fourth argument of clone. */
+long clone_onto_stack(long nr, long arg1, long arg2, long tid, void (*fn)(void *), void *arg);
+
+/* A system call that leaves errno alone; a failure is a negative number. */
+static long raw_call(long nr, long arg1, long arg2, long arg3, long arg4)
+{
+	register long fourth __asm__("r10") = arg4;
+	long result;
+
+	__asm__ volatile("syscall" : "=a"(result) : "0"(nr), "D"(arg1), "S"(arg2), "d"(arg3), "r"(fourth)
+	                 : "rcx", "r11", "memory");
+	return result;
+}
 
 #if defined __x86_64__
 __asm__(
@@ -41,14 +57,14 @@ __asm__(
 	"	mov %rdi, %rax\n"
 	"	mov %rsi, %rdi\n"
 	"	mov %rdx, %rsi\n"
-	"	mov %rcx, %r9\n"        /* the system call overwrites rcx and r11 only */
+	"	mov %rcx, %r10\n"       /* the system call overwrites rcx and r11 only */
 	"	syscall\n"
 	"	test %rax, %rax\n"
 	"	jz 1f\n"
 	"	ret\n"
 	"1:	xor %ebp, %ebp\n"
-	"	mov %r8, %rdi\n"
-	"	call *%r9\n"
+	"	mov %r9, %rdi\n"
+	"	call *%r8\n"
 	"	hlt\n"
 	".size clone_onto_stack, . - clone_onto_stack\n"
 	".popsection\n");
@@ -270,12 +286,29 @@ static void wear_oom_score(const char *score)
 		(void) !pwrite(setup.oom_fd, score, strlen(score), 0);
 }
 
+/*
+ * Waits until the child has left our memory, by exec or by its end: the kernel then clears `busy`.
+ * Not by CLONE_VFORK, which waits for ever: what runs as the command's user, and be it with kill(-1),
+ * can stop the child before its exec.  It is sent on its way again, and given up when that does not
+ * help.  The child's errno is ours, so these calls must not be libc's.
+ */
+static void wait_for_child(const int *busy, pid_t pid)
+{
+	static const struct timespec patience = { .tv_nsec = 20 * 1000 * 1000 };
+
+	for (int tries = 0; __atomic_load_n(busy, __ATOMIC_ACQUIRE); tries++)
+		if (raw_call(SYS_futex, (long) busy, FUTEX_WAIT, 1, (long) &patience) == -ETIMEDOUT)
+			raw_call(SYS_kill, pid, tries < TRIES_MAX ? SIGCONT : SIGKILL, 0, 0);
+}
+
 pid_t child_start(struct launch *l)
 {
 	static bool no_clone3;
+	static int busy;
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_VFORK | (l->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+		.flags = CLONE_VM | CLONE_CHILD_CLEARTID | (l->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
 		.exit_signal = SIGCHLD,
+		.child_tid = (uintptr_t) &busy,
 		.stack = (uintptr_t) scratch.stack,
 		.stack_size = sizeof scratch.stack,
 		.cgroup = l->cgroup_fd >= 0 ? (uint64_t) l->cgroup_fd : 0,
@@ -283,18 +316,21 @@ pid_t child_start(struct launch *l)
 	long pid = -ENOSYS;
 
 	l->sys = 0;
+	busy = 1;
 	wear_oom_score("500");
 	l->move_to_cgroup = false;
 	if (!no_clone3)
-		pid = clone_onto_stack(SYS_clone3, (long) &args, sizeof args, run_child, l);
+		pid = clone_onto_stack(SYS_clone3, (long) &args, sizeof args, 0, run_child, l);
 	/* Filters often hide clone3, since they cannot look into its arguments.  A child of plain
 	 * clone has to move itself into its group, which may take milliseconds. */
 	if (pid == -ENOSYS) {
 		no_clone3 = true;
 		l->move_to_cgroup = l->cgroup_fd >= 0;
-		pid = clone_onto_stack(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD,
-		                       (long) (scratch.stack + sizeof scratch.stack), run_child, l);
+		pid = clone_onto_stack(SYS_clone, CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD,
+		                       (long) (scratch.stack + sizeof scratch.stack), (long) &busy, run_child, l);
 	}
+	if (pid > 0)
+		wait_for_child(&busy, (pid_t) pid);
 	wear_oom_score(setup.oom_score);
 	if (pid < 0) {
 		errno = (int) -pid;

@@ -492,3 +492,20 @@ TEST(a_long_list_of_commands_comes_in_packets)
 	CHECK_INT(count, ARRAY_SIZE(fds));
 	CHECK(packets > 1);
 }
+
+/* A command stopped between its birth and its program must not stop init with it. */
+TEST(a_program_that_stops_everybody_does_not_stop_init)
+{
+	char *argv[] = { (char *) "/bin/true", NULL };
+	struct init_exec exec = { .argv = argv };
+
+	box_start();
+	wait_started(begin_shell("while :; do kill -s STOP -- -1; done 2>/dev/null", 0));
+	for (int i = 0; i < 300; i++) {
+		int fd = connect_init();
+
+		send_exec(fd, &exec);
+		wait_started(fd);
+		close(fd);
+	}
+}
