@@ -13,7 +13,7 @@
 
 struct tar {
 	char *data;
-	size_t len;
+	size_t len, cap;
 	/* of the members that follow */
 	unsigned mode, uid, gid;
 };
@@ -22,7 +22,10 @@ struct tar {
 
 static inline char *tar_room(struct tar *t, size_t len)
 {
-	t->data = xrealloc(t->data, t->len + len, 1);
+	if (t->len + len > t->cap) {
+		t->cap = 2 * (t->len + len);
+		t->data = xrealloc(t->data, t->cap, 1);
+	}
 	memset(t->data + t->len, 0, len);
 	t->len += len;
 	return t->data + t->len - len;
