@@ -296,11 +296,11 @@ static long init_cpu_ms(void)
 
 TEST(a_flood_that_nobody_hears_goes_on_and_costs_init_little_A04)
 {
+	/* Under a sanitizer only what it does is looked at, not what it costs. */
+	bool is_measured = !getenv("CUVETTE_INIT");
 	long best = LONG_MAX;
 	int fd;
 
-	if (getenv("CUVETTE_INIT"))
-		SKIP("measures time");
 	box_start();
 	/* One whose host left, and one that outlives its command. */
 	fd = begin_shell("yes", 0);
@@ -310,14 +310,14 @@ TEST(a_flood_that_nobody_hears_goes_on_and_costs_init_little_A04)
 	CHECK_INT(r.exit.flags, INIT_EXIT_INCOMPLETE);
 	usleep(200000);
 	/* A busy host makes every page dearer: the best of a few seconds counts. */
-	for (int i = 0; i < 5 && best > 350; i++) {
+	for (int i = 0; is_measured && i < 5 && best > 350; i++) {
 		long before = init_cpu_ms();
 
 		usleep(1000000);
 		best = MIN(best, init_cpu_ms() - before);
 	}
-	CHECK(best <= 350);
-	CHECK(init_memory_kib() < 1000);
+	CHECK(!is_measured || best <= 350);
+	CHECK(!is_measured || init_memory_kib() < 1000);
 	/* Both are still writing. */
 	run_shell("count() { for p in /proc/[0-9]*; do\n"
 	          "case $(cat $p/comm) in yes) set -- $(grep wchar $p/io); echo $2;; esac; done; }; "
