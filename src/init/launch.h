@@ -4,7 +4,7 @@
  * launch: from a finished plan to a running program.
  *
  * The child shares init's memory and init sleeps until the child has exec'd or
- * given up (clone with VM and VFORK): nothing is copied, and a failure is
+ * given up (see child.c): nothing is copied, and a failure is
  * reported by writing it into the plan.  All strings and arrays of the plan are
  * borrowed.
  */
