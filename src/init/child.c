@@ -31,8 +31,9 @@
 /* The sanitizers would look for the bounds of a stack that they do not know. */
 #define _child_code_ __attribute__((no_sanitize("address", "undefined")))
 
-/* Of waiting for a child that may be stopped, 20 ms each. */
-enum { TRIES_MAX = 500 };
+/* Of waiting for a child that is stopped again and again: what stops it may be as quick as we are, so
+ * after the first look the next ones come soon.  Ten seconds in all. */
+enum { FIRST_LOOK_NS = 20000000, NEXT_LOOK_NS = 500000, TRIES_MAX = 20000 };
 
 /* The child calls fn(fn_arg) on the new stack; `tid` is the fourth argument of clone. */
 long clone_onto_stack(long nr, long arg1, long arg2, long tid, void (*fn)(void *), void *arg);
@@ -294,11 +295,13 @@ static void wear_oom_score(const char *score)
  */
 static void wait_for_child(const int *busy, pid_t pid)
 {
-	static const struct timespec patience = { .tv_nsec = 20 * 1000 * 1000 };
+	struct timespec patience = { .tv_nsec = FIRST_LOOK_NS };
 
-	for (int tries = 0; __atomic_load_n(busy, __ATOMIC_ACQUIRE); tries++)
+	for (int tries = 0; __atomic_load_n(busy, __ATOMIC_ACQUIRE); tries++) {
 		if (raw_call(SYS_futex, (long) busy, FUTEX_WAIT, 1, (long) &patience) == -ETIMEDOUT)
 			raw_call(SYS_kill, pid, tries < TRIES_MAX ? SIGCONT : SIGKILL, 0, 0);
+		patience.tv_nsec = NEXT_LOOK_NS;
+	}
 }
 
 pid_t child_start(struct launch *l)

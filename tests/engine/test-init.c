@@ -501,7 +501,7 @@ TEST(a_program_that_stops_everybody_does_not_stop_init)
 
 	box_start();
 	wait_started(begin_shell("while :; do kill -s STOP -- -1; done 2>/dev/null", 0));
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 100; i++) {
 		int fd = connect_init();
 
 		send_exec(fd, &exec);
