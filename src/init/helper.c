@@ -46,7 +46,6 @@ int helper_run(int fd, void (*work)(int fd), struct err *err)
 		run_child(fd, work);
 	*slot = pid;
 	running++;
-	loop_set_shared(true);
 	return 0;
 }
 
@@ -69,7 +68,6 @@ bool helper_reaped(pid_t pid)
 		if (helpers[i] == pid) {
 			helpers[i] = 0;
 			running--;
-			loop_set_shared(running > 0);
 			return true;
 		}
 	}

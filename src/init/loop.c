@@ -4,7 +4,6 @@
 #include "base/clock.h"
 
 static int epoll_fd = -1;
-static bool descriptors_shared;
 
 /* Events that epoll has handed out and that are not served yet.  A source that is dropped
  * meanwhile is struck out, because its memory may be gone. */
@@ -47,16 +46,13 @@ void loop_drop(struct source *src)
 {
 	if (src->fd < 0)
 		return;
-	if (src->events && descriptors_shared)
+	/* A helper, or a child between its birth and its exec, may hold a copy, and the epoll entry
+	 * lives as long as that: closing alone would leave it pointing at memory that is freed. */
+	if (src->events)
 		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
 	strike_out(src);
 	src->events = 0;
 	src->fd = close_fd(src->fd);
-}
-
-void loop_set_shared(bool shared)
-{
-	descriptors_shared = shared;
 }
 
 void loop_call_after(unsigned ms, void (*fn)(void))

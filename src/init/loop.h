@@ -32,11 +32,6 @@ int loop_watch(struct source *src, uint32_t events) _must_check_;
 /* Stops watching and closes the descriptor.  Fine when there is none. */
 void loop_drop(struct source *src);
 
-/*
- * While true, a forked helper may still hold copies of our descriptors, and
- * closing ours does not take a watch away: loop_drop() then removes it by hand.
- */
-void loop_set_shared(bool shared);
 
 /* Calls fn() once, in that many milliseconds.  There is one such call at a time: a second
  * one before it happens changes nothing. */
