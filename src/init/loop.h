@@ -32,7 +32,6 @@ int loop_watch(struct source *src, uint32_t events) _must_check_;
 /* Stops watching and closes the descriptor.  Fine when there is none. */
 void loop_drop(struct source *src);
 
-
 /* Calls fn() once, in that many milliseconds.  There is one such call at a time: a second
  * one before it happens changes nothing. */
 void loop_call_after(unsigned ms, void (*fn)(void));
