@@ -62,14 +62,21 @@ def test_E01_memory_bomb_is_killed_and_named(tiny, kind):
 def test_E01_page_tables_are_killed_and_named(tiny):
     """A kernel without preemption frees the page tables of one process without a break, some
     0.7 ms for each MB of them.  That is the host's to choose (preempt=full) and nobody
-    else's to change, so there the measure is the same bomb outside, in a cgroup of its own."""
-    with Heartbeat() as inside:
-        d = tiny.json('bomb', 'pagetables', options=(*LIMITS, '--timeout', '30s'))
-    check_memory_kill(d)
-    if inside.worst > BOUND:
+    else's to change, so there the measure is the same bomb outside, in a cgroup of its own.
+    Three pairs at most, as the other bombs have three attempts: the machine stalls by itself too."""
+    pairs = []
+    for _ in range(3):
+        with Heartbeat() as inside:
+            d = tiny.json('bomb', 'pagetables', options=(*LIMITS, '--timeout', '30s'))
+        check_memory_kill(d)
+        if inside.worst <= BOUND:
+            return
         with Heartbeat() as outside:
             explode_outside('pagetables')
-        assert inside.worst <= 1.5 * outside.worst
+        if inside.worst <= 1.5 * outside.worst:
+            return
+        pairs.append((inside.worst, outside.worst))
+    pytest.fail(f'the host stood still (inside, outside): {pairs}')
 
 
 def explode_outside(kind):
